@@ -9,7 +9,7 @@
 
 #include "base/command_line.h"
 #include "base/config_file.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/system_clock.h"
 #include "dataserver/orangefs/config_summary.h"
 #include "dataserver/orangefs/server.h"

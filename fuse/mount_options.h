@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "client/orangefs/mount_address.h"
+#include "client/orangefs/calls/mount_address.h"
 #include "fuse/interrupt.h"
 #include "fuse/layout/layout.h"
 #include "fuse/mount_point.h"

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "fuse/posix/credentials.h"
+#include "fuse/credentials.h"
 #include "fuse/process_environment.h"
 #include "fuse/slurm_cgroup.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "net/async.h"
-#include "stage/address.h"
+#include "stage/rules/address.h"
 
 namespace vpfs::proxy {
 

@@ -6,7 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "net/endpoint.h"
-#include "stage/template_name.h"
+#include "stage/rules/template_name.h"
 
 namespace vpfs::proxy {
 

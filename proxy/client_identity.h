@@ -12,7 +12,7 @@
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
 #include "proxy/shown_identities.h"
-#include "stage/address.h"
+#include "stage/rules/address.h"
 
 namespace vpfs::proxy {
 

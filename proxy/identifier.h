@@ -8,9 +8,9 @@
 
 #include "proxy/dispatcher.h"
 #include "proxy/settings.h"
-#include "stage/address.h"
-#include "stage/identity.h"
-#include "stage/known_identities.h"
+#include "stage/rules/address.h"
+#include "stage/rules/identity.h"
+#include "stage/rules/known_identities.h"
 
 namespace vpfs::proxy {
 

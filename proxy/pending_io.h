@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "protocols/protocol.h"
-#include "stage/address.h"
 #include "stage/held.h"
+#include "stage/rules/address.h"
 
 namespace vpfs::proxy {
 

@@ -12,10 +12,10 @@
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/client_list.h"
-#include "proxy/config_changes.h"
-#include "proxy/host_checks.h"
+#include "proxy/config/config_changes.h"
+#include "proxy/config/host_checks.h"
 #include "proxy/status.h"
-#include "schedulers/registry.h"
+#include "schedulers/policies/registry.h"
 
 namespace vpfs::proxy {
 namespace {

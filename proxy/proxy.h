@@ -13,9 +13,9 @@
 #include "control/host/host.h"
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
+#include "proxy/pump/spare_memory.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
-#include "proxy/spare_memory.h"
 #include "proxy/worker.h"
 
 namespace vpfs::proxy {

@@ -8,15 +8,15 @@
 #include <unistd.h>
 
 #include "base/command_line.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/admin/host_names.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
-#include "proxy/config.h"
-#include "proxy/config_summary.h"
-#include "proxy/host_checks.h"
+#include "proxy/config/config.h"
+#include "proxy/config/config_summary.h"
+#include "proxy/config/host_checks.h"
 #include "proxy/proxy.h"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "control/host/settings.h"
-#include "proxy/config.h"
-#include "stage/address.h"
+#include "proxy/config/config.h"
+#include "stage/rules/address.h"
 
 namespace vpfs::proxy {
 

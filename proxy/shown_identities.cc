@@ -1,6 +1,6 @@
 #include "proxy/shown_identities.h"
 
-#include "stage/template_name.h"
+#include "stage/rules/template_name.h"
 
 namespace vpfs::proxy {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/attributes.h"
 #include "base/io_kind.h"
 #include "proxy/identifier.h"
-#include "stage/identity.h"
 #include "stage/place.h"
+#include "stage/rules/identity.h"
 
 namespace vpfs::proxy {
 

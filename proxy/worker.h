@@ -14,10 +14,10 @@
 #include "proxy/client_list.h"
 #include "proxy/dispatcher.h"
 #include "proxy/identifier.h"
-#include "proxy/pump_thread.h"
+#include "proxy/pump/pump_thread.h"
+#include "proxy/pump/socket_calls.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
-#include "proxy/socket_calls.h"
 
 namespace vpfs::proxy {
 

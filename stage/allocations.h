@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "schedulers/limits.h"
 #include "schedulers/policy.h"
+#include "stage/config/fallback.h"
 #include "stage/held.h"
 
 namespace vpfs::stage {
@@ -37,19 +38,6 @@ struct Cycle {
   // From when the stage gets it. Zero takes back what was allocated: the lease ends at once.
   Duration lease = {};
   bool complete = false;  // virtual PFSes that are not in it lose their limits
-};
-
-// What holds when a lease has ended.
-struct Fallback {
-  enum class Mode : std::uint8_t {
-    configured,  // the configured shares alone
-    last,        // the last limits stay
-    rate,        // every virtual PFS that had a limit is limited to `rate`
-  };
-  Mode mode = Mode::configured;
-  BytesPerSecond rate = {};
-
-  bool operator==(const Fallback&) const = default;
 };
 
 // What became of a cycle. One that is not applied changes nothing.

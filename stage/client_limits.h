@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stage/config/client_limit_settings.h"
 #include "stage/held.h"
 
 namespace vpfs::stage {
@@ -34,12 +35,7 @@ namespace vpfs::stage {
 // Not thread-safe: the dispatcher guards it.
 class ClientLimits {
  public:
-  struct Settings {
-    // The allowance of each client. Nothing: two thirds of the most connections that the client had
-    // open, at least kLeast, and no limit while it shows only one application.
-    std::optional<std::size_t> most;
-    bool enabled = true;
-  };
+  using Settings = ClientLimitSettings;
   static constexpr std::size_t kLeast = 4;
   // A kernel client gives a read up after about thirty such answers (with the default of
   // connCommRetrySecs), and they may have other causes too.

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "schedulers/policies/registry.h"
 #include "schedulers/rate_limits.h"
-#include "schedulers/registry.h"
 #include "schedulers/scheduler.h"
 #include "stage/service_speed.h"
 

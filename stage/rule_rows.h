@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "stage/config.h"
 #include "stage/place.h"
+#include "stage/rules/rule_types.h"
 
 namespace vpfs::stage {
 

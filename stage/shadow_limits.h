@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "schedulers/share.h"
 #include "schedulers/token_bucket.h"
-#include "stage/config.h"
+#include "stage/config/config.h"
 #include "stage/counters.h"
 #include "stage/place.h"
 #include "stage/rule_rows.h"

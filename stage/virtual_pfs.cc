@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "stage/template_name.h"
+#include "stage/rules/template_name.h"
 
 namespace vpfs::stage {
 namespace {

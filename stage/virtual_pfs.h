@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "schedulers/scheduler.h"
-#include "stage/classifier.h"
-#include "stage/config.h"
+#include "stage/config/config.h"
 #include "stage/counters.h"
 #include "stage/dense_rows.h"
 #include "stage/held.h"
 #include "stage/read_yield.h"
+#include "stage/rules/classifier.h"
 
 namespace vpfs::stage {
 

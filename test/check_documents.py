@@ -51,30 +51,30 @@ class Page:
 
 
 CONFIGURE = Page("docs/admin/configure.md",
-                 ("control/wire/port_config.cc", "control/host/config.cc", "proxy/config.cc", "stage/config.cc",
-                  "stage/job_config.cc", "stage/rule_config.cc", "stage/rule_words.cc", "stage/scheduler_config.cc",
-                  "stage/share_config.cc",
+                 ("control/wire/port_config.cc", "control/host/config.cc", "proxy/config/config.cc",
+                  "stage/config/config.cc", "stage/config/job_config.cc", "stage/config/rule_config.cc",
+                  "stage/config/rule_words.cc", "stage/config/scheduler_config.cc", "stage/config/share_config.cc",
                   "metrics/http_config.cc"), 90)
-COORDINATOR = Page("docs/admin/coordinator-configuration.md", ("coordinator/config.cc",), 45)
-NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc", "control/host/status.cc", "coordinator/site_status.cc"), 110,
+COORDINATOR = Page("docs/admin/coordinator-configuration.md", ("coordinator/config/config.cc",), 45)
+NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc", "control/host/status.cc", "control/site/site_status.cc"), 110,
                all_in_columns=True)
 TOOLS = Page("docs/tools.md", ("load/settings.cc", "load/report.cc", "dataserver/orangefs/server_config.cc"), 70)
-METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc", "coordinator/site_metrics.cc"), 60, all_in_columns=True,
+METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc", "control/site/site_metrics.cc"), 60, all_in_columns=True,
                pattern=re.compile(r'"(vpfs_[a-z0-9_]*)"'))
 # The names of policies and protocols are registered where they are made.
-POLICIES = tuple(f"schedulers/{name}.cc" for name in ("adaptbf", "edf", "fifo", "sfq", "tbf"))
+POLICIES = tuple(f"schedulers/policies/{name}.cc" for name in ("adaptbf", "edf", "fifo", "sfq", "tbf"))
 NAMES = Page("docs/admin/configure.md", (*POLICIES, "protocols/registry.cc"), 7, columns=False, pattern=REGISTERED)
-POLICY_KEYS = Page("docs/admin/configure.md", (*POLICIES, "schedulers/anticipation_settings.cc"), 12, pattern=POLICY_KEY)
-POLICY_FIELDS = Page("docs/admin/numbers.md", (*POLICIES, "schedulers/anticipation.cc", "schedulers/rate_limits.cc",
-                                                  "schedulers/status_fields.cc"),
+POLICY_KEYS = Page("docs/admin/configure.md", (*POLICIES, "schedulers/policies/anticipation_settings.cc"), 12,
+                   pattern=POLICY_KEY)
+POLICY_FIELDS = Page("docs/admin/numbers.md", (*POLICIES, "schedulers/policies/anticipation.cc",
+                                                  "schedulers/rate_limits.cc", "schedulers/status_fields.cc"),
                      10, all_in_columns=True, pattern=POLICY_FIELD, units=("", "_us"))
 CLUSTERS = Page("docs/simulator.md", tuple(f"sim/cluster/{name}" for name in (
     "application_section.cc", "given_section.cc", "network_section.cc", "scenario.cc", "words.h")), 70, columns=False)
 PAGES = (CLUSTERS, CONFIGURE, COORDINATOR, NUMBERS, METRICS, TOOLS, NAMES, POLICY_KEYS, POLICY_FIELDS)
 
 REASONS = "docs/admin/find-out-why.md"
-REASON_SOURCES = ("schedulers/adaptbf.cc", "schedulers/depth_gate.cc", "schedulers/edf.cc", "schedulers/fifo.cc",
-                  "schedulers/policy.h", "schedulers/scheduler.cc", "schedulers/sfq.cc", "schedulers/tbf.cc",
+REASON_SOURCES = (*POLICIES, "schedulers/depth_gate.cc", "schedulers/policy.h", "schedulers/scheduler.cc",
                   "control/admin/stage_snapshot.cc")
 LEAST_REASONS = 15
 

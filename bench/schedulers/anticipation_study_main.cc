@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/command_line.h"
-#include "test/support/anticipation_study.h"
+#include "test/support/simulation/anticipation_study.h"
 
 namespace vpfs {
 namespace {

@@ -19,10 +19,10 @@
 #include "base/check.h"
 #include "base/command_line.h"
 #include "base/system_clock.h"
-#include "schedulers/adaptbf.h"
-#include "schedulers/anticipation.h"
-#include "schedulers/edf.h"
-#include "schedulers/registry.h"
+#include "schedulers/policies/adaptbf.h"
+#include "schedulers/policies/anticipation.h"
+#include "schedulers/policies/edf.h"
+#include "schedulers/policies/registry.h"
 
 namespace vpfs {
 namespace {

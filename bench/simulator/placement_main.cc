@@ -17,9 +17,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/command_line.h"
-#include "sim/network/network.h"
-#include "sim/network/topologies.h"
-#include "sim/placement/batch.h"
+#include "sim/cluster/network/network.h"
+#include "sim/cluster/network/topologies.h"
+#include "sim/cluster/placement/batch.h"
 
 namespace vpfs::sim {
 namespace {

@@ -15,8 +15,8 @@
 #include "base/check.h"
 #include "base/command_line.h"
 #include "base/system_clock.h"
-#include "sim/network/network.h"
-#include "sim/network/topologies.h"
+#include "sim/cluster/network/network.h"
+#include "sim/cluster/network/topologies.h"
 
 namespace vpfs::sim {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "client/orangefs/caller.h"
-#include "client/orangefs/caller_table.h"
+#include "client/orangefs/calls/caller.h"
+#include "client/orangefs/calls/caller_table.h"
 #include "client/orangefs/directory_changes.h"
 #include "client/orangefs/stat.h"
 #include "protocols/orangefs/basic_types.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "client/orangefs/caller.h"
+#include "client/orangefs/calls/caller.h"
 #include "client/orangefs/session.h"
 
 namespace vpfs::client {

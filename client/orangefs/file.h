@@ -11,8 +11,8 @@
 
 #include "base/result.h"
 #include "client/orangefs/caller_session.h"
+#include "client/orangefs/calls/request_template.h"
 #include "client/orangefs/io_part.h"
-#include "client/orangefs/request_template.h"
 #include "client/orangefs/stat.h"
 #include "net/async.h"
 #include "net/output_queue.h"

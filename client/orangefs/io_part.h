@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include "base/byte_reader.h"
-#include "client/orangefs/connection.h"
-#include "client/orangefs/exchange.h"
-#include "client/orangefs/request_template.h"
+#include "client/orangefs/calls/connection.h"
+#include "client/orangefs/calls/exchange.h"
+#include "client/orangefs/calls/request_template.h"
 #include "client/orangefs/strip_walk.h"
 #include "net/latch.h"
 #include "net/output_queue.h"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "client/orangefs/call.h"
+#include "client/orangefs/calls/call.h"
 #include "net/endpoint.h"
 #include "net/gather.h"
 #include "net/latch.h"

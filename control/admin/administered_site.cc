@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "control/admin/administration.h"
-#include "stage/book_changes.h"
-#include "stage/rule_text.h"
+#include "stage/book/changes.h"
+#include "stage/config/rule_text.h"
 
 namespace vpfs::control {
 namespace {

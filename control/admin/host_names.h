@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stage/names.h"
+#include "stage/rules/names.h"
 
 namespace vpfs::control {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "control/wire/protocol.h"
-#include "stage/client_list.h"
+#include "stage/rules/client_list.h"
 
 namespace vpfs::control {
 namespace {

@@ -8,8 +8,8 @@
 #include "control/admin/live_state.h"
 #include "control/wire/control.pb.h"
 #include "control/wire/rights.h"
-#include "stage/config.h"
-#include "stage/live_rules.h"
+#include "stage/book/live_rules.h"
+#include "stage/config/config.h"
 
 namespace vpfs::control {
 

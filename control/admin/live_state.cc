@@ -7,8 +7,8 @@
 #include <spdlog/spdlog.h>
 
 #include "control/wire/protocol.h"
-#include "stage/book_record.h"
-#include "stage/rule_text.h"
+#include "stage/book/record.h"
+#include "stage/config/rule_text.h"
 
 namespace vpfs::control {
 namespace {

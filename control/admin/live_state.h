@@ -10,8 +10,8 @@
 #include "base/result.h"
 #include "control/store/state_store.h"
 #include "control/wire/control.pb.h"
-#include "stage/composer.h"
-#include "stage/rule_book.h"
+#include "stage/book/composer.h"
+#include "stage/book/rule_book.h"
 
 namespace vpfs::control {
 

@@ -15,10 +15,10 @@
 #include "control/admin/rule_states.h"
 #include "control/admin/time_after.h"
 #include "control/wire/protocol.h"
-#include "stage/client_list.h"
-#include "stage/rule_checks.h"
-#include "stage/rule_set_file.h"
-#include "stage/rule_text.h"
+#include "stage/book/rule_set_file.h"
+#include "stage/config/rule_text.h"
+#include "stage/rules/client_list.h"
+#include "stage/rules/rule_checks.h"
 
 namespace vpfs::control {
 namespace {

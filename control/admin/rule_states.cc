@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "stage/book_changes.h"
-#include "stage/live_words.h"
-#include "stage/rule_checks.h"
+#include "stage/book/changes.h"
+#include "stage/config/live_words.h"
+#include "stage/rules/rule_checks.h"
 
 namespace vpfs::control {
 namespace {

@@ -9,7 +9,7 @@
 #include "control/admin/host_names.h"
 #include "control/admin/stage_access.h"
 #include "control/wire/control.pb.h"
-#include "stage/config.h"
+#include "stage/config/config.h"
 
 namespace vpfs::control {
 

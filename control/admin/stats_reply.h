@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "control/admin/stage_snapshot.h"
 #include "control/wire/control.pb.h"
-#include "stage/config.h"
+#include "stage/config/config.h"
 
 namespace vpfs::control {
 

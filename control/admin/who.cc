@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "stage/client_list.h"
+#include "stage/rules/client_list.h"
 
 namespace vpfs::control {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "control/wire/control.pb.h"
-#include "stage/address.h"
-#include "stage/names.h"
+#include "stage/rules/address.h"
+#include "stage/rules/names.h"
 
 namespace vpfs::control {
 

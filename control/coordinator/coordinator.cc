@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/version.h"
 #include "control/allocation/policy.h"
 #include "control/store/journal.h"

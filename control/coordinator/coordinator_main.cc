@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/command_line.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/system_clock.h"
-#include "control/coordinator/config.h"
+#include "control/coordinator/config/config.h"
 #include "control/coordinator/coordinator.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 
 namespace vpfs::control {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "control/metrics/http_config.h"
 #include "control/wire/port_config.h"
-#include "stage/config.h"
+#include "stage/config/config.h"
 
 namespace vpfs::control {
 
@@ -25,7 +25,7 @@ struct HostConfig : stage::Config {
   HttpConfig http;
   std::string journal;         // of live rules; "": they end with the program
   std::string name;            // as administrators see it; "": its address
-  std::string log = "stderr";  // or "journal", or a file (see base/log.h)
+  std::string log = "stderr";  // or "journal", or a file (see base/log/log.h)
   std::string log_level = "info";
 };
 

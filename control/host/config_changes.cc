@@ -11,7 +11,7 @@
 
 #include "control/host/config_summary.h"
 #include "control/host/config_values.h"
-#include "schedulers/registry.h"
+#include "schedulers/policies/registry.h"
 
 namespace vpfs::control {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "stage/config.h"
+#include "stage/config/config.h"
 
 namespace vpfs::control {
 

@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "control/host/config_values.h"
-#include "schedulers/registry.h"
-#include "stage/condition.h"
-#include "stage/template_name.h"
+#include "schedulers/policies/registry.h"
+#include "stage/rules/condition.h"
+#include "stage/rules/template_name.h"
 
 namespace vpfs::control {
 namespace {

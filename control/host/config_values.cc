@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "schedulers/registry.h"
+#include "schedulers/policies/registry.h"
 
 namespace vpfs::control {
 namespace {
@@ -21,7 +21,7 @@ std::string factor(std::uint32_t permille) {
   return fmt::format("{}", permille / 1000.0);
 }
 
-std::string most_held(const stage::ClientLimits::Settings& limits) {
+std::string most_held(const stage::ClientLimitSettings& limits) {
   if (!limits.enabled) return "off";
   return limits.most ? std::to_string(*limits.most) : "auto";
 }

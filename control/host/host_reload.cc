@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "control/host/host.h"
 
 namespace vpfs::control {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/system_clock.h"
 #include "control/store/journal.h"
 

@@ -10,7 +10,7 @@
 #include "control/host/config.h"
 #include "control/host/status.h"
 #include "control/wire/control.pb.h"
-#include "stage/names.h"
+#include "stage/rules/names.h"
 
 namespace vpfs::control {
 

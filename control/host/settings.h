@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "schedulers/cost_model.h"
-#include "stage/classifier.h"
-#include "stage/config.h"
-#include "stage/job_registry.h"
+#include "stage/config/config.h"
+#include "stage/rules/classifier.h"
+#include "stage/rules/job_registry.h"
 
 namespace vpfs::control {
 

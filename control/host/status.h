@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "control/admin/stage_snapshot.h"
 #include "control/wire/dialled_coordinator.h"
-#include "stage/config.h"
+#include "stage/config/config.h"
 
 namespace vpfs::control {
 

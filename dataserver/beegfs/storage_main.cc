@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/command_line.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/units.h"
 #include "dataserver/beegfs/storage.h"
 #include "net/socket_options.h"

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "client/orangefs/caller.h"
+#include "client/orangefs/calls/caller.h"
 #include "fuse/process_groups.h"
 #include "fuse/process_jobs.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "client/orangefs/caller.h"
+#include "client/orangefs/calls/caller.h"
 #include "client/orangefs/stat.h"
 #include "net/async.h"
 #include "protocols/orangefs/basic_types.h"

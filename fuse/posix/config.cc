@@ -11,11 +11,11 @@
 #include "control/host/config_summary.h"
 #include "control/host/config_values.h"
 #include "fuse/posix/node_addresses.h"
-#include "stage/job_config.h"
-#include "stage/rule_checks.h"
-#include "stage/rule_config.h"
-#include "stage/scheduler_config.h"
-#include "stage/share_config.h"
+#include "stage/config/job_config.h"
+#include "stage/config/rule_config.h"
+#include "stage/config/scheduler_config.h"
+#include "stage/config/share_config.h"
+#include "stage/rules/rule_checks.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -104,7 +104,7 @@ std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& 
   }
   if (!config || !errors.empty()) return std::nullopt;
   control::check_process(*config, errors, kProgramName);
-  if (errors.empty()) stage::warn_of_hidden_rules(*config, errors);
+  if (errors.empty()) stage::warn_of_hidden_rules(config->rules, errors);
   if (errors.empty()) stage::warn_of_no_jobs(*config, errors);
   if (!errors.empty()) return std::nullopt;
   return config;

@@ -21,8 +21,8 @@
 #include "fuse/posix/message_pipe.h"
 #include "fuse/posix/node_addresses.h"
 #include "fuse/posix/splice_pipe.h"
+#include "schedulers/policies/registry.h"
 #include "schedulers/policy.h"
-#include "schedulers/registry.h"
 
 namespace vpfs::fuse {
 namespace {

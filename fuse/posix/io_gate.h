@@ -20,7 +20,7 @@
 #include "fuse/posix/held_reads.h"
 #include "fuse/posix/io_request.h"
 #include "fuse/posix/lock_watch.h"
-#include "stage/known_identities.h"
+#include "stage/rules/known_identities.h"
 
 namespace vpfs::fuse {
 

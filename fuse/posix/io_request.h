@@ -9,9 +9,9 @@
 
 #include "fuse/buffer.h"
 #include "fuse/channel.h"
+#include "fuse/posix/files/open_file.h"
 #include "fuse/posix/kernel_locks.h"
 #include "fuse/posix/message_pipe.h"
-#include "fuse/posix/open_file.h"
 #include "stage/held.h"
 
 namespace vpfs::fuse {

@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "fuse/posix/credentials.h"
+#include "fuse/credentials.h"
 
 namespace vpfs::fuse {
 

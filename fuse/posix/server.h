@@ -19,7 +19,7 @@
 #include "fuse/held_shares.h"
 #include "fuse/interrupt.h"
 #include "fuse/mount_point.h"
-#include "fuse/posix/file_system.h"
+#include "fuse/posix/files/file_system.h"
 #include "fuse/posix/held_memory.h"
 #include "fuse/posix/interrupted_requests.h"
 #include "fuse/posix/io_gate.h"

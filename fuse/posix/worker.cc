@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "fuse/posix/credentials.h"
+#include "fuse/credentials.h"
 #include "fuse/posix/low_priority.h"
 
 namespace vpfs::fuse {

@@ -6,8 +6,8 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
+#include "sim/cluster/placement/profile.h"
 #include "sim/engine/random.h"
-#include "sim/placement/profile.h"
 
 namespace vpfs::sim {
 

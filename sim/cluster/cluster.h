@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/units.h"
+#include "sim/cluster/network/network.h"
+#include "sim/cluster/placement/batch.h"
+#include "sim/cluster/placement/tally.h"
 #include "sim/cluster/scenario.h"
 #include "sim/engine/engine.h"
-#include "sim/network/network.h"
-#include "sim/placement/batch.h"
-#include "sim/placement/tally.h"
 
 namespace vpfs::sim {
 

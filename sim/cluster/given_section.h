@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/config_reader.h"
-#include "sim/network/topologies.h"
+#include "sim/cluster/network/topologies.h"
 
 namespace vpfs::sim {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/given_section.h"
+#include "sim/cluster/network/topologies.h"
 #include "sim/cluster/words.h"
-#include "sim/network/topologies.h"
 
 namespace vpfs::sim {
 namespace {

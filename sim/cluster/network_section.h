@@ -6,8 +6,8 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
-#include "sim/network/class_policy.h"
-#include "sim/network/topology.h"
+#include "sim/cluster/network/class_policy.h"
+#include "sim/cluster/network/topology.h"
 
 namespace vpfs::sim {
 

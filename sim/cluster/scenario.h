@@ -7,8 +7,8 @@
 #include "base/config_reader.h"
 #include "sim/cluster/application_section.h"
 #include "sim/cluster/network_section.h"
-#include "sim/placement/batch.h"
-#include "sim/placement/storage.h"
+#include "sim/cluster/placement/batch.h"
+#include "sim/cluster/placement/storage.h"
 
 namespace vpfs::sim {
 

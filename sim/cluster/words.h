@@ -8,10 +8,10 @@
 
 #include "base/check.h"
 #include "base/config_reader.h"
-#include "sim/network/class_policy.h"
-#include "sim/placement/batch.h"
-#include "sim/placement/data_place.h"
-#include "sim/placement/profile.h"
+#include "sim/cluster/network/class_policy.h"
+#include "sim/cluster/placement/batch.h"
+#include "sim/cluster/placement/data_place.h"
+#include "sim/cluster/placement/profile.h"
 
 namespace vpfs::sim {
 

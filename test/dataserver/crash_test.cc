@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "protocols/orangefs/errors.h"
-#include "test/support/orangefs_user.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
+#include "test/support/servers/orangefs_user.h"
 
 namespace vpfs::test {
 namespace {

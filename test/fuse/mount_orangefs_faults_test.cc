@@ -25,9 +25,9 @@
 
 #include "test/fuse/mount_process.h"
 #include "test/fuse/users.h"
-#include "test/support/embedded_servers.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
+#include "test/support/servers/embedded_servers.h"
 
 namespace vpfs::test {
 namespace {

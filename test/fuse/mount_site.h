@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "test/fuse/mount_process.h"
-#include "test/support/embedded_servers.h"
-#include "test/support/orangefs_servers.h"
 #include "test/support/proxy_process.h"
+#include "test/support/servers/embedded_servers.h"
+#include "test/support/servers/orangefs_servers.h"
 
 namespace vpfs::test {
 

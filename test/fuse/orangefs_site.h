@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 
 #include "test/fuse/mount_process.h"
-#include "test/support/embedded_servers.h"
-#include "test/support/orangefs_servers.h"
+#include "test/support/servers/embedded_servers.h"
+#include "test/support/servers/orangefs_servers.h"
 
 namespace vpfs::test {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "stage/condition.h"
-#include "stage/rule_checks.h"
-#include "stage/rule_text.h"
+#include "stage/config/rule_text.h"
+#include "stage/rules/condition.h"
+#include "stage/rules/rule_checks.h"
 #include "test/fuzz/require.h"
 
 namespace vpfs {

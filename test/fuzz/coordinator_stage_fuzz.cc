@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "control/allocation/cycle_state.h"
-#include "control/coordinator/cycle_runner.h"
-#include "control/coordinator/stage_links.h"
+#include "control/coordinator/links/cycle_runner.h"
+#include "control/coordinator/links/stage_links.h"
 #include "test/fuzz/fuzz_input.h"
 #include "test/fuzz/require.h"
 #include "test/support/manual_clock.h"

@@ -5,10 +5,10 @@
 #include <variant>
 
 #include "control/store/journal_lines.h"
-#include "stage/book_record.h"
-#include "stage/rule_book.h"
+#include "stage/book/record.h"
+#include "stage/book/rule_book.h"
 #include "test/fuzz/require.h"
-#include "test/stage/plain_rules.h"
+#include "test/stage/book/plain_rules.h"
 
 namespace {
 

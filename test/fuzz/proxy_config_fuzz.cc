@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "proxy/config.h"
-#include "proxy/config_summary.h"
+#include "proxy/config/config.h"
+#include "proxy/config/config_summary.h"
 #include "test/fuzz/config_properties.h"
 
 // The configuration of vpfs-proxy, at its start and while it runs.

@@ -16,11 +16,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "test/support/beegfs_storage.h"
 #include "test/support/load_run.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
 #include "test/support/replaced.h"
+#include "test/support/servers/beegfs_storage.h"
 
 namespace vpfs::test {
 namespace {

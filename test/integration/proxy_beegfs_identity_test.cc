@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "test/support/proxy_beegfs.h"
+#include "test/support/servers/proxy_beegfs.h"
 
 namespace vpfs::test {
 namespace {

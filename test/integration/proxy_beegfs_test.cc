@@ -1,6 +1,6 @@
 // The proxy in front of a BeeGFS storage server that the test plays.
 
-#include "test/support/proxy_beegfs.h"
+#include "test/support/servers/proxy_beegfs.h"
 
 #include <algorithm>
 #include <string>

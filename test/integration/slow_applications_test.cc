@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "test/support/beegfs_storage.h"
 #include "test/support/load_run.h"
-#include "test/support/proxy_beegfs.h"
+#include "test/support/servers/beegfs_storage.h"
+#include "test/support/servers/proxy_beegfs.h"
 
 namespace vpfs::test {
 namespace {

@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include "test/support/beegfs_storage.h"
-#include "test/support/proxy_beegfs.h"
+#include "test/support/servers/beegfs_storage.h"
+#include "test/support/servers/proxy_beegfs.h"
 
 namespace vpfs::test {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "base/system_clock.h"
 #include "control/host/gate_access.h"
-#include "proxy/config_summary.h"
+#include "proxy/config/config_summary.h"
 #include "proxy/status.h"
-#include "stage/scheduler_config.h"
-#include "stage/share_config.h"
+#include "stage/config/scheduler_config.h"
+#include "stage/config/share_config.h"
 #include "test/support/manual_clock.h"
 #include "test/support/round_robin.h"
 

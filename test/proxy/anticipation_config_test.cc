@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/anticipation_settings.h"
-#include "schedulers/registry.h"
+#include "schedulers/policies/anticipation_settings.h"
+#include "schedulers/policies/registry.h"
 #include "test/proxy/config_text.h"
 
 namespace vpfs::proxy {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "proxy/config.h"
+#include "proxy/config/config.h"
 #include "test/proxy/counting_clock.h"
 
 namespace vpfs::proxy {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "control/host/gate_access.h"
-#include "proxy/config.h"
+#include "proxy/config/config.h"
 #include "proxy/settings.h"
 #include "test/proxy/counting_clock.h"
 

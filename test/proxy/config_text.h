@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "proxy/config.h"
+#include "proxy/config/config.h"
 
 namespace vpfs::proxy {
 

@@ -9,7 +9,7 @@
 
 #include <sys/uio.h>
 
-#include "proxy/socket_calls.h"
+#include "proxy/pump/socket_calls.h"
 
 namespace vpfs::proxy {
 

@@ -1,4 +1,4 @@
-#include "stage/job_config.h"
+#include "stage/config/job_config.h"
 
 #include <string>
 

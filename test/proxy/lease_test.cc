@@ -9,13 +9,13 @@
 
 #include "base/system_clock.h"
 #include "net/socket_options.h"
-#include "proxy/config.h"
+#include "proxy/config/config.h"
 #include "proxy/dispatcher.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
 #include "proxy/worker.h"
 #include "test/support/io_messages.h"
-#include "test/support/wire_peer.h"
+#include "test/support/servers/wire_peer.h"
 
 namespace vpfs::proxy {
 namespace {

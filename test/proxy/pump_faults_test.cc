@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/pump.h"
+#include "proxy/pump/pump.h"
 #include "test/proxy/pump_rig.h"
 
 namespace vpfs::proxy {

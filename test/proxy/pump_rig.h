@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 
 #include "net/socket_options.h"
-#include "proxy/pump.h"
+#include "proxy/pump/pump.h"
 #include "test/net/socket_pair.h"
 #include "test/proxy/counting_clock.h"
 #include "test/proxy/faulty_calls.h"

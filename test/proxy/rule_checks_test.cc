@@ -1,4 +1,4 @@
-#include "stage/rule_checks.h"
+#include "stage/rules/rule_checks.h"
 
 #include <string>
 #include <vector>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/config.h"
+#include "proxy/config/config.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -27,7 +27,7 @@ std::vector<std::string> warnings_of(const std::string& protocol,
   ConfigErrors errors("p.yaml");
   const Config config = parse_config(text, errors);
   EXPECT_EQ(errors.to_string(), "");
-  stage::warn_of_hidden_rules(config, errors);
+  stage::warn_of_hidden_rules(config.rules, errors);
   return errors.warnings();
 }
 

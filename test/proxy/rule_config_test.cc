@@ -1,4 +1,4 @@
-#include "stage/rule_config.h"
+#include "stage/config/rule_config.h"
 
 #include <string>
 #include <vector>
@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/config.h"
-#include "proxy/config_summary.h"
+#include "proxy/config/config.h"
+#include "proxy/config/config_summary.h"
 #include "test/stage/some_names.h"
 
 namespace vpfs::proxy {

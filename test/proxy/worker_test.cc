@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 #include "net/socket_options.h"
-#include "proxy/config.h"
+#include "proxy/config/config.h"
 #include "proxy/dispatcher.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
 #include "test/proxy/counting_clock.h"
 #include "test/support/io_messages.h"
-#include "test/support/wire_peer.h"
+#include "test/support/servers/wire_peer.h"
 
 // Tests of a worker with a real dispatcher. The test plays the clients and the data server, and
 // time moves only when the test says so.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedulers/registry.h"
+#include "schedulers/policies/registry.h"
 
 // For tests of a coordinator's limits.
 namespace vpfs {

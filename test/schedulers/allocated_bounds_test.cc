@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/registry.h"
+#include "schedulers/policies/registry.h"
 #include "test/schedulers/allocated.h"
-#include "test/support/flow_simulation.h"
 #include "test/support/rate_watch.h"
+#include "test/support/simulation/flow_simulation.h"
 
 namespace vpfs {
 namespace {

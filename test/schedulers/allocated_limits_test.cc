@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/registry.h"
+#include "schedulers/policies/registry.h"
 #include "test/schedulers/allocated.h"
 #include "test/support/allocation_count.h"
 

@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/adaptbf.h"
-#include "schedulers/edf.h"
-#include "schedulers/registry.h"
-#include "schedulers/sfq.h"
+#include "schedulers/policies/adaptbf.h"
+#include "schedulers/policies/edf.h"
+#include "schedulers/policies/registry.h"
+#include "schedulers/policies/sfq.h"
 #include "test/support/allocation_count.h"
 #include "test/support/round_robin.h"
 

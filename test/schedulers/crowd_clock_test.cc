@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/registry.h"
-#include "test/support/flow_simulation.h"
+#include "schedulers/policies/registry.h"
+#include "test/support/simulation/flow_simulation.h"
 
 namespace vpfs {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "test/support/depth_simulation.h"
+#include "test/support/simulation/depth_simulation.h"
 
 namespace vpfs {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/adaptbf.h"
-#include "schedulers/edf.h"
-#include "schedulers/registry.h"
+#include "schedulers/policies/adaptbf.h"
+#include "schedulers/policies/edf.h"
+#include "schedulers/policies/registry.h"
 
 namespace vpfs {
 namespace {

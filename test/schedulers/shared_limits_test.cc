@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/registry.h"
+#include "schedulers/policies/registry.h"
 #include "sim/device/device.h"
 #include "sim/engine/engine.h"
 #include "test/support/rate_watch.h"

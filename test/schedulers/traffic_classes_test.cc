@@ -8,13 +8,13 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/adaptbf.h"
-#include "schedulers/registry.h"
+#include "schedulers/policies/adaptbf.h"
+#include "schedulers/policies/registry.h"
 #include "schedulers/token_bucket.h"
 #include "test/schedulers/draw.h"
 #include "test/support/drift_watch.h"
-#include "test/support/flow_simulation.h"
 #include "test/support/rate_watch.h"
+#include "test/support/simulation/flow_simulation.h"
 
 namespace vpfs {
 namespace {

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "stage/scheduler_config.h"
-#include "stage/share_config.h"
+#include "stage/config/scheduler_config.h"
+#include "stage/config/share_config.h"
 #include "stage/stage.h"
 #include "test/support/round_robin.h"
 

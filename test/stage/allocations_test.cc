@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "stage/config.h"
+#include "stage/config/config.h"
 
 namespace vpfs::stage {
 namespace {

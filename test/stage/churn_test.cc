@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/edf.h"
+#include "schedulers/policies/edf.h"
 #include "stage/stage.h"
 
 namespace vpfs::stage {

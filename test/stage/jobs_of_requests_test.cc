@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stage/classifier.h"
+#include "stage/rules/classifier.h"
 
 namespace vpfs::stage {
 namespace {

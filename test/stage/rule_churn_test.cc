@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/edf.h"
+#include "schedulers/policies/edf.h"
 #include "stage/stage.h"
 
 namespace vpfs::stage {

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "schedulers/anticipation_settings.h"
-#include "schedulers/registry.h"
-#include "test/support/flow_simulation.h"
+#include "schedulers/policies/anticipation_settings.h"
+#include "schedulers/policies/registry.h"
+#include "test/support/simulation/flow_simulation.h"
 
 namespace vpfs::stage {
 namespace {

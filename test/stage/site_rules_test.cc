@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "stage/live_words.h"
-#include "stage/rule_book.h"
-#include "stage/rule_text.h"
+#include "stage/book/rule_book.h"
+#include "stage/config/live_words.h"
+#include "stage/config/rule_text.h"
 
 namespace vpfs::stage {
 namespace {

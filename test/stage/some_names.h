@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "stage/names.h"
+#include "stage/rules/names.h"
 
 namespace vpfs::stage {
 

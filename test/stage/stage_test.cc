@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "schedulers/edf.h"
+#include "schedulers/policies/edf.h"
 
 namespace vpfs::stage {
 namespace {

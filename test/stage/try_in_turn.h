@@ -10,8 +10,8 @@
 
 #include <fnmatch.h>
 
-#include "stage/classifier.h"
-#include "stage/template_name.h"
+#include "stage/rules/classifier.h"
+#include "stage/rules/template_name.h"
 
 namespace vpfs::stage {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "protocols/orangefs/message.h"
-#include "test/support/wire_peer.h"
+#include "test/support/servers/wire_peer.h"
 
 // The messages that tests of the proxy exchange, and file data that identify themselves.
 namespace vpfs::test {

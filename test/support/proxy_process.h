@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/support/process.h"
-#include "test/support/wire_peer.h"
+#include "test/support/servers/wire_peer.h"
 
 namespace vpfs::test {
 

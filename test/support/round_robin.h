@@ -5,9 +5,9 @@
 
 #include "schedulers/flow_table.h"
 #include "schedulers/flow_tournament.h"
+#include "schedulers/policies/registry.h"
 #include "schedulers/policy.h"
 #include "schedulers/policy_kind.h"
-#include "schedulers/registry.h"
 
 namespace vpfs {
 

@@ -9,7 +9,7 @@
 #include <list>
 #include <thread>
 
-#include "test/support/wire_peer.h"
+#include "test/support/servers/wire_peer.h"
 
 namespace vpfs::test {
 

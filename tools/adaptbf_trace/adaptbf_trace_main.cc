@@ -11,7 +11,7 @@
 
 #include "base/command_line.h"
 #include "base/wide.h"
-#include "schedulers/adaptbf_allocator.h"
+#include "schedulers/policies/adaptbf_allocator.h"
 #include "tools/trace/csv.h"
 
 namespace vpfs {

@@ -9,7 +9,7 @@
 #include "base/command_line.h"
 #include "base/config_file.h"
 #include "base/config_reader.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/system_clock.h"
 #include "base/units.h"
 #include "net/socket_options.h"

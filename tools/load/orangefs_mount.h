@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "client/orangefs/calls/mount_address.h"
 #include "client/orangefs/file_system.h"
-#include "client/orangefs/mount_address.h"
 #include "tools/load/mount.h"
 
 namespace vpfs::load {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "tools/load/all_of.h"
 #include "tools/load/block_pattern.h"
 #include "tools/load/text_hash.h"

@@ -11,7 +11,7 @@
 #include "base/config_reader.h"
 #include "base/units.h"
 #include "client/beegfs/storage_address.h"
-#include "client/orangefs/mount_address.h"
+#include "client/orangefs/calls/mount_address.h"
 
 namespace vpfs::load {
 

@@ -8,7 +8,7 @@
 
 #include "base/config_file.h"
 #include "base/config_reader.h"
-#include "sim/whatif/what_if.h"
+#include "sim/proxies/whatif/what_if.h"
 #include "tools/sim/recording.h"
 
 namespace vpfs::sim_tool {

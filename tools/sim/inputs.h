@@ -5,9 +5,9 @@
 #include <variant>
 
 #include "control/admin/host_names.h"
-#include "proxy/config.h"
+#include "proxy/config/config.h"
 #include "sim/cluster/scenario.h"
-#include "sim/whatif/scenario.h"
+#include "sim/proxies/whatif/scenario.h"
 
 namespace vpfs::sim_tool {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sim/whatif/scenario.h"
+#include "sim/proxies/whatif/scenario.h"
 
 namespace vpfs::sim_tool {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/whatif/scenario.h"
-#include "sim/whatif/what_if.h"
+#include "sim/proxies/whatif/scenario.h"
+#include "sim/proxies/whatif/what_if.h"
 
 namespace vpfs::sim_tool {
 

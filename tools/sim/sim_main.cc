@@ -12,7 +12,7 @@
 #include "base/command_line.h"
 #include "control/admin/host_names.h"
 #include "sim/cluster/cluster.h"
-#include "sim/whatif/what_if.h"
+#include "sim/proxies/whatif/what_if.h"
 #include "tools/sim/cluster_report.h"
 #include "tools/sim/inputs.h"
 #include "tools/sim/progress.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "tools/vpfsctl/printable.h"
+#include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/table.h"
 
 namespace vpfs::ctl {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/vpfsctl/answer.h"
+#include "tools/vpfsctl/site/answer.h"
 
 namespace vpfs::ctl {
 

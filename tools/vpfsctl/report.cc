@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "tools/vpfsctl/job_stats.h"
-#include "tools/vpfsctl/printable.h"
 #include "tools/vpfsctl/rule_tables.h"
+#include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/status_text.h"
 #include "tools/vpfsctl/who_table.h"
 

@@ -3,8 +3,8 @@
 #include <span>
 #include <string>
 
-#include "tools/vpfsctl/answer.h"
-#include "tools/vpfsctl/command.h"
+#include "tools/vpfsctl/site/answer.h"
+#include "tools/vpfsctl/site/command.h"
 
 namespace vpfs::ctl {
 

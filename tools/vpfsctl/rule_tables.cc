@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/units.h"
-#include "tools/vpfsctl/printable.h"
+#include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/table.h"
 
 namespace vpfs::ctl {

@@ -16,13 +16,13 @@
 #include "base/config_file.h"
 #include "base/units.h"
 #include "control/wire/accounts.h"
-#include "tools/vpfsctl/atomic.h"
-#include "tools/vpfsctl/coordinator.h"
 #include "tools/vpfsctl/coordinator_status.h"
-#include "tools/vpfsctl/printable.h"
 #include "tools/vpfsctl/report.h"
-#include "tools/vpfsctl/site.h"
-#include "tools/vpfsctl/top.h"
+#include "tools/vpfsctl/site/atomic.h"
+#include "tools/vpfsctl/site/coordinator.h"
+#include "tools/vpfsctl/site/printable.h"
+#include "tools/vpfsctl/site/site.h"
+#include "tools/vpfsctl/top/top.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -157,11 +157,12 @@ ExitCode run_with_coordinator(const Settings& settings, SiteOptions options,
   const auto address = control::parse_port_address(settings.coordinator);
   if (!address) return usage_error("--coordinator: " + address.error().message);
   if (settings.command.verb == Verb::top) {
-    return run_site_top(*address, std::move(options), settings, request, version);
+    return run_site_top(*address, std::move(options), settings.top, settings.stages, request,
+                        version);
   }
   Coordinator coordinator(*address, std::move(options));
   if (settings.command.verb == Verb::stat && !settings.json) {
-    return run_site_stat(coordinator, settings, request);
+    return run_site_stat(coordinator, settings.top, settings.stages, request);
   }
   if (settings.command.verb == Verb::status && !settings.json && settings.stages.empty()) {
     return run_coordinator_status(coordinator);
@@ -188,7 +189,7 @@ ExitCode run(const Settings& settings, const std::string& version) {
       to_request(command, names_of_this_host(), settings.json);
   if (!request) return usage_error(request.error().message);
   if (command.verb == Verb::top) {
-    if (const auto period = top_period(settings); !period) {
+    if (const auto period = top_period(settings.top); !period) {
       return usage_error(period.error().message);
     }
   }
@@ -207,10 +208,11 @@ ExitCode run(const Settings& settings, const std::string& version) {
   if (!chosen->note.empty()) fmt::print(stderr, "vpfsctl: {}\n", chosen->note);
   if (!options) return usage_error(options.error().message);
   if (command.verb == Verb::top) {
-    return run_top(std::move(chosen->targets), std::move(*options), settings, *request, version);
+    return run_top(std::move(chosen->targets), std::move(*options), settings.top, *request,
+                   version);
   }
   Site site(std::move(chosen->targets), std::move(*options));
-  if (command.verb == Verb::stat && !settings.json) return run_stat(site, settings, *request);
+  if (command.verb == Verb::stat && !settings.json) return run_stat(site, settings.top, *request);
   const std::vector<Answer> answers = ask(site, command, *request, *timeout);
   print(settings, answers, *request, version);
   return exit_code(answers);

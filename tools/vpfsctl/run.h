@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "tools/vpfsctl/answer.h"
 #include "tools/vpfsctl/settings.h"
+#include "tools/vpfsctl/site/answer.h"
 
 namespace vpfs::ctl {
 

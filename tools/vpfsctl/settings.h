@@ -4,19 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "net/tls.h"
-#include "tools/vpfsctl/command.h"
-#include "tools/vpfsctl/targets.h"
-#include "tools/vpfsctl/top_table.h"
+#include "tools/vpfsctl/site/command.h"
+#include "tools/vpfsctl/site/targets.h"
+#include "tools/vpfsctl/top/top_view.h"
 
 namespace vpfs::ctl {
-
-struct TopSettings {
-  TopView view;
-  std::string period = "1s";
-  std::uint64_t count = 0;  // how often; 0: until it is ended
-  bool is_plain = false;
-};
 
 // All that a command line says.
 struct Settings {
@@ -30,5 +24,8 @@ struct Settings {
   bool names_only = false;  // of lists
   TopSettings top;
 };
+
+// An error: a coordinator cannot be asked for that.
+[[nodiscard]] Result<void> check_for_coordinator(const Settings& settings);
 
 }  // namespace vpfs::ctl

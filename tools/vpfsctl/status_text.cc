@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "tools/vpfsctl/printable.h"
+#include "tools/vpfsctl/site/printable.h"
 
 namespace vpfs::ctl {
 namespace {

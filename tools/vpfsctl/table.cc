@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "tools/vpfsctl/printable.h"
+#include "tools/vpfsctl/site/printable.h"
 
 namespace vpfs::ctl {
 

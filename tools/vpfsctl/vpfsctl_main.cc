@@ -13,11 +13,11 @@
 
 #include "base/command_line.h"
 #include "base/version.h"
-#include "tools/vpfsctl/answer.h"
 #include "tools/vpfsctl/run.h"
 #include "tools/vpfsctl/settings.h"
+#include "tools/vpfsctl/site/answer.h"
+#include "tools/vpfsctl/site/words.h"
 #include "tools/vpfsctl/suggest.h"
-#include "tools/vpfsctl/words.h"
 
 namespace {
 
@@ -240,6 +240,7 @@ int run(int argc, char** argv) {
       environment != nullptr && settings.coordinator.empty() && !names_proxies) {
     settings.coordinator = environment;
   }
+  settings.top.json = settings.json;
   return static_cast<int>(vpfs::ctl::run(settings, std::string(vpfs::version())));
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/system_clock.h"
-#include "stage/classifier.h"
+#include "stage/rules/classifier.h"
 
 namespace vpfs {
 namespace {

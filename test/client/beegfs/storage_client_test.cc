@@ -10,8 +10,8 @@
 
 #include "base/system_clock.h"
 #include "client/beegfs/ops_error_code.h"
-#include "test/support/beegfs_storage.h"
 #include "test/support/run_task.h"
+#include "test/support/servers/beegfs_storage.h"
 
 namespace vpfs::client {
 namespace {

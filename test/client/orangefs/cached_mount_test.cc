@@ -13,9 +13,9 @@
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
 #include "test/client/orangefs/problem.h"
-#include "test/support/embedded_servers.h"
 #include "test/support/manual_clock.h"
 #include "test/support/run_task.h"
+#include "test/support/servers/embedded_servers.h"
 
 namespace vpfs::client {
 namespace {

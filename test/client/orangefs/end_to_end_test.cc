@@ -9,8 +9,8 @@
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/object.h"
 #include "test/support/client_checks.h"
-#include "test/support/embedded_servers.h"
 #include "test/support/run_task.h"
+#include "test/support/servers/embedded_servers.h"
 
 namespace vpfs::client {
 namespace {

@@ -12,8 +12,8 @@
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
 #include "protocols/orangefs/errors.h"
-#include "test/support/fake_orangefs_server.h"
 #include "test/support/run_task.h"
+#include "test/support/servers/fake_orangefs_server.h"
 
 namespace vpfs::client {
 namespace {

@@ -13,9 +13,9 @@
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/object.h"
 #include "test/client/orangefs/problem.h"
-#include "test/support/embedded_servers.h"
-#include "test/support/fake_orangefs_server.h"
 #include "test/support/run_task.h"
+#include "test/support/servers/embedded_servers.h"
+#include "test/support/servers/fake_orangefs_server.h"
 
 namespace vpfs::client {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
-#include "test/support/embedded_servers.h"
 #include "test/support/run_task.h"
+#include "test/support/servers/embedded_servers.h"
 
 namespace vpfs::client {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "client/orangefs/error.h"
+#include "client/orangefs/calls/error.h"
 
 namespace vpfs::client {
 

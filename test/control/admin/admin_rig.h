@@ -16,7 +16,7 @@
 #include "control/admin/live_state.h"
 #include "control/admin/stage_access.h"
 #include "control/admin/stage_owner.h"
-#include "stage/rule_text.h"
+#include "stage/config/rule_text.h"
 #include "stage/stage.h"
 
 namespace vpfs::control {

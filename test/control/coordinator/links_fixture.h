@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "base/system_clock.h"
-#include "control/coordinator/stage_links.h"
+#include "control/coordinator/links/stage_links.h"
 #include "control/wire/protocol.h"
 #include "test/support/control/fake_stage.h"
 #include "test/support/process.h"

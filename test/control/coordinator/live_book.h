@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "control/admin/live_state.h"
-#include "control/coordinator/site_message.h"
+#include "control/site/site_message.h"
 
 namespace vpfs::coordinator {
 

@@ -7,7 +7,7 @@
 
 #include <asio/io_context.hpp>
 
-#include "control/coordinator/stage_requests.h"
+#include "control/coordinator/links/stage_requests.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::coordinator {

@@ -1,5 +1,5 @@
 // Keys that every program with a stage has, in the words of one that is not a proxy. What they mean
-// is tested with the proxy's (test/proxy/config_test.cc, host_checks_test.cc).
+// is tested with the proxy's (test/proxy/config/config_test.cc, host_checks_test.cc).
 #include "control/host/config.h"
 
 #include <string>

@@ -10,7 +10,7 @@
 #include "control/admin/stats_reply.h"
 #include "control/host/gate_access.h"
 #include "control/host/status.h"
-#include "schedulers/anticipation_settings.h"
+#include "schedulers/policies/anticipation_settings.h"
 #include "test/control/host/quiet_gate.h"
 #include "test/support/manual_clock.h"
 

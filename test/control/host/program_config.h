@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "control/host/config.h"
-#include "stage/job_config.h"
-#include "stage/rule_config.h"
-#include "stage/scheduler_config.h"
-#include "stage/share_config.h"
+#include "stage/config/job_config.h"
+#include "stage/config/rule_config.h"
+#include "stage/config/scheduler_config.h"
+#include "stage/config/share_config.h"
 
 namespace vpfs::test {
 

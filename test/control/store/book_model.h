@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "stage/book_changes.h"
-#include "stage/rule_book.h"
+#include "stage/book/changes.h"
+#include "stage/book/rule_book.h"
 
 namespace vpfs::control {
 

@@ -15,10 +15,10 @@
 
 #include "control/store/journal.h"
 #include "control/store/journal_lines.h"
-#include "stage/rule_book.h"
+#include "stage/book/rule_book.h"
 #include "test/control/store/book_model.h"
 #include "test/control/store/memory_disk.h"
-#include "test/stage/plain_rules.h"
+#include "test/stage/book/plain_rules.h"
 #include "test/support/places.h"
 
 namespace vpfs::control {

@@ -10,9 +10,9 @@
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
 #include "protocols/beegfs/file_io.h"
-#include "test/support/beegfs_storage.h"
 #include "test/support/captured_streams.h"
-#include "test/support/wire_peer.h"
+#include "test/support/servers/beegfs_storage.h"
+#include "test/support/servers/wire_peer.h"
 
 namespace vpfs::test {
 namespace {

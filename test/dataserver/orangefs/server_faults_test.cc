@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "test/dataserver/orangefs/server_fixture.h"
-#include "test/support/orangefs_user.h"
+#include "test/support/servers/orangefs_user.h"
 
 namespace vpfs::dataserver {
 namespace {

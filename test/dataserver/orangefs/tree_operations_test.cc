@@ -9,8 +9,8 @@
 #include "dataserver/orangefs/operations.h"
 #include "dataserver/store/memory_bstream_store.h"
 #include "dataserver/store/memory_key_value_store.h"
-#include "test/support/fake_orangefs_server.h"
 #include "test/support/run_task.h"
+#include "test/support/servers/fake_orangefs_server.h"
 
 namespace vpfs::dataserver {
 namespace {

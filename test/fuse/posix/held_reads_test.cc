@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "fuse/posix/file_users.h"
+#include "fuse/posix/files/file_users.h"
 #include "test/support/start_time.h"
 
 namespace vpfs::fuse {

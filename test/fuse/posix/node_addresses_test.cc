@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "control/admin/host_names.h"
-#include "stage/address.h"
+#include "stage/rules/address.h"
 
 namespace vpfs::fuse {
 namespace {

@@ -16,9 +16,9 @@
 
 #include "net/async.h"
 #include "protocols/orangefs/bmi_header.h"
-#include "test/support/embedded_servers.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
+#include "test/support/servers/embedded_servers.h"
 
 namespace vpfs::load {
 namespace {

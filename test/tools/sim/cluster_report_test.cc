@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/network/topologies.h"
+#include "sim/cluster/network/topologies.h"
 
 namespace vpfs::sim_tool {
 namespace {

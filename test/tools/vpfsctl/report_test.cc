@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/vpfsctl/printable.h"
+#include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/table.h"
 
 namespace vpfs::ctl {

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/allocation/cycle_state.h"
+#include "control/allocation/uplink.h"
+#include "control/coordinator/config/config.h"
+#include "control/coordinator/links/cycle_runner.h"
+#include "control/coordinator/links/link.h"
+#include "control/wire/framing.h"
+#include "net/tls.h"
+
+namespace vpfs::coordinator {
+
+// An aggregator's connection to its parent: the messages and the dialling of allocation::Uplink,
+// which has their sense. While the parent leads, its cycles are the only ones. Belongs to one
+// thread; it outlives the run of its io_context.
+class ParentLink final : private Link::Owner {
+ public:
+  using Done = std::function<void(control::Envelope answer)>;
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // What the aggregator says of itself; nothing: it cannot yet.
+    [[nodiscard]] virtual std::optional<control::Hello> hello() const = 0;
+    // The parent leads from now on, or does so no more.
+    virtual void led(bool is_led) = 0;
+    // What else the parent asks, such as Site or Forward.
+    virtual void ask(const control::Envelope& request, Done done) = 0;
+  };
+  struct Status {
+    bool is_connected = false;
+    bool is_led = false;
+    std::string address;
+    std::string problem;  // why it is not connected
+    std::uint64_t term = 0;
+    std::uint64_t sequence = 0;
+  };
+
+  // All outlive it. The error names the key of the configuration.
+  [[nodiscard]] static Result<std::unique_ptr<ParentLink>> make(
+      asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
+      allocation::Uplink& uplink, CycleRunner& runner, Host& host);
+  ~ParentLink() override;
+
+  // Dials once the host can say Hello.
+  void start();
+  void stop();
+  // A round that the uplink did not begin is over.
+  void round_is_over() { run_waiting(); }
+  [[nodiscard]] bool is_led() const { return is_led_; }
+  [[nodiscard]] Status status() const;
+
+ private:
+  enum class State : std::uint8_t { away, greeting, connected };
+
+  ParentLink(asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
+             allocation::Uplink& uplink, CycleRunner& runner, Host& host);
+
+  void dial();
+  [[nodiscard]] net::Task<> connect(control::Hello hello);
+  void dial_later(const std::string& problem);
+  void opened(Link& link) override;
+  void received(Link& link, std::span<const std::byte> frame) override;
+  void ended(Link& link, const std::string& why) override;
+  void lose(const std::string& why);
+
+  void greeted(const control::Envelope& envelope);
+  void handle(const control::Envelope& envelope);
+  // A cycle of the parent, without what it grants.
+  struct Taken {
+    std::uint64_t number = 0;  // of the message
+    std::uint64_t connection = 0;
+    std::uint64_t term = 0;
+    std::uint64_t sequence = 0;
+    Duration lease = {};
+    bool complete = false;
+    bool want_report = false;
+  };
+  void take_cycle(const control::Cycle& cycle, std::uint64_t number);
+  void run_waiting();
+  void answer(const Taken& cycle);
+  void refuse(const Taken& cycle, control::Error why);
+  [[nodiscard]] control::Report& begin_report(const Taken& cycle);
+  void send(control::Envelope& envelope, std::uint64_t number);
+  void look_whether_led();
+  void watch_silence();
+
+  asio::io_context& context_;
+  const Clock& clock_;
+  const Config& config_;
+  LinkRoom& room_;
+  allocation::Uplink& uplink_;
+  CycleRunner& runner_;
+  Host& host_;
+  std::shared_ptr<net::TlsContext> tls_;
+  State connection_state_ = State::away;
+  std::unique_ptr<Link> link_;
+  std::vector<std::unique_ptr<Link>> gone_;  // freed in a later turn
+  control::Hello hello_;
+  asio::steady_timer dial_timer_;
+  asio::steady_timer lease_timer_;
+  asio::steady_timer silence_timer_;
+  Duration pause_;
+  std::string problem_ = "was not dialled yet";
+  control::MessageMemory memory_;
+  control::Envelope out_;
+  control::Envelope flows_;
+  std::string frames_;
+  std::uint64_t connections_ = 0;              // so far
+  std::optional<Taken> waiting_;               // the parent's cycle, while another one runs
+  std::vector<allocation::FlowGrant> grants_;  // of that
+  std::uint64_t term_ = 0;                     // of the last cycle
+  std::uint64_t sequence_ = 0;
+  TimePoint heard_at_;  // something of the parent
+  bool is_led_ = false;
+  bool is_stopped_ = false;
+};
+
+}  // namespace vpfs::coordinator

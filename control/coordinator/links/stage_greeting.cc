@@ -1,0 +1,138 @@
+// Greeting: the part of StageLinks that finds out what a peer is, and whether it may take part.
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/one_line.h"
+#include "base/version.h"
+#include "control/coordinator/links/stage_links.h"
+#include "control/coordinator/links/stage_peer.h"
+
+namespace vpfs::coordinator {
+namespace {
+
+using control::Envelope;
+using control::Hello;
+using control::make_error;
+
+constexpr std::size_t kLongestName = 255;
+constexpr control::Versions kVersions;
+
+Envelope my_hello(const Config& config) {
+  Envelope envelope;
+  Hello& hello = *envelope.mutable_hello();
+  hello.set_version(kVersions.newest);
+  hello.set_least(kVersions.least);
+  hello.set_role(Hello::COORDINATOR);
+  hello.set_name(config.name);
+  hello.set_policy(config.policy);
+  hello.set_program("vpfs-coordinator " + std::string(version()));
+  return envelope;
+}
+
+}  // namespace
+
+void StageLinks::opened(Peer& peer) {
+  peer.state = Peer::State::greeting;
+  if (peer.dialled != nullptr) {
+    Envelope hello = my_hello(config_);
+    hello.set_id(++peer.last_number);
+    return send(peer, hello);
+  }
+  if (!peer.identity.uid && !limits_.plain_tcp) {
+    peer.identity.certificate = peer.link.peer_names();
+    if (!peer.identity.certificate.empty()) {
+      peer.from = fmt::format("CN={} at {}", peer.identity.certificate.front(), peer.from);
+    }
+  }
+  if (limits_.plain_tcp || access_.writers.have(peer.identity)) return;
+  refuse(peer, 0,
+         make_error(control::Error::NOT_PERMITTED, "",
+                    fmt::format("{} may not be a stage here: name it in stages.listen.writers",
+                                peer.from)));
+}
+
+void StageLinks::greet(Peer& peer, const Envelope& envelope) {
+  if (peer.dialled != nullptr && envelope.has_error()) {
+    return drop(peer, "it refuses: " + control::describe(envelope.error()));
+  }
+  if (!envelope.has_hello() || envelope.answer() != (peer.dialled != nullptr)) {
+    return refuse(peer, envelope.id(),
+                  make_error(control::Error::INVALID, "", "the first message has to be Hello"));
+  }
+  admit(peer, envelope.hello(), envelope.id());
+}
+
+void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
+  const auto refuse_it = [&](control::Error::Code code, const char* place, std::string text) {
+    refuse(peer, number, make_error(code, place, std::move(text)));
+  };
+  const control::Versions theirs = control::versions_of(hello);
+  if (!control::common_version(kVersions, theirs)) {
+    return refuse_it(control::Error::UNSUPPORTED, "version",
+                     control::no_common_version(kVersions, theirs));
+  }
+  if (hello.role() != Hello::STAGE) {
+    return refuse_it(control::Error::INVALID, "role",
+                     peer.dialled != nullptr
+                         ? "it is not a stage"
+                         : "only stages may dial here; administrators have a port of their own");
+  }
+  StageHello& stage = peer.hello;
+  const bool is_named = peer.dialled != nullptr && !peer.dialled->config.name.empty();
+  stage.name = is_named ? peer.dialled->config.name : hello.name();
+  if (stage.name.empty() || stage.name.size() > kLongestName ||
+      stage.name != one_line(stage.name)) {
+    return refuse_it(
+        control::Error::INVALID, "name",
+        fmt::format("a stage needs a name of one line and at most {} bytes", kLongestName));
+  }
+  stage.address = peer.from;
+  stage.was_dialled = peer.dialled != nullptr;
+  stage.incarnation = hello.incarnation();
+  stage.term = hello.term();
+  stage.cost_model = one_short_line(hello.cost_model());
+  stage.program = one_short_line(hello.program());
+  for (const std::string& each : hello.capabilities()) {
+    stage.takes_caps |= each == "caps";
+    stage.takes_metadata_caps |= each == "metadata_caps";
+    stage.takes_elsewhere |= each == "elsewhere";
+    stage.takes_site |= each == "site";
+    stage.takes_users |= each == "forward_as";
+    stage.is_aggregator |= each == "aggregator";
+  }
+  const auto admitted = host_.admit(stage);
+  if (!admitted) return refuse(peer, number, admitted.error());
+  peer.stage = *admitted;
+  peer.state = Peer::State::joined;
+  unjoined_.erase(peer.place);
+  peer.joined_as = joins_++;
+  peer.link.allow(limits_.frame_of_stages);
+  if (by_stage_.size() <= peer.stage.index) by_stage_.resize(std::size_t{peer.stage.index} + 1);
+  by_stage_[peer.stage.index] = &peer;
+  if (peer.dialled != nullptr) {
+    peer.dialled->pause = limits_.least_pause;
+    peer.dialled->problem.clear();
+  } else {
+    Envelope answer = my_hello(config_);
+    answer.set_id(number);
+    answer.set_answer(true);
+    send(peer, answer);
+  }
+  host_.joined(peer.stage);
+}
+
+void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& why) {
+  ++counters_.refused;
+  if (peer.dialled == nullptr) {
+    complain(fmt::format("{} is refused: {}", peer.from, control::describe(why)));
+    Envelope answer;
+    *answer.mutable_error() = why;
+    answer.set_id(number);
+    answer.set_answer(true);
+    send(peer, answer);
+  }
+  drop(peer, control::describe(why));
+}
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,408 @@
+#include "control/coordinator/links/stage_links.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/post.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/check.h"
+#include "base/prefetch.h"
+#include "control/coordinator/links/dial_stream.h"
+#include "control/coordinator/links/stage_peer.h"
+#include "net/endpoint.h"
+#include "net/ready_stream.h"
+#include "net/socket_options.h"
+
+namespace vpfs::coordinator {
+namespace {
+
+using control::Envelope;
+using control::make_error;
+
+constexpr Duration kBetweenComplaints = std::chrono::seconds(10);
+// Requests that a stage has not answered, given up or not: with more a port stops reading, cycles
+// too.
+constexpr std::size_t kMostAsked = 6;
+constexpr Duration kSweep = std::chrono::milliseconds(200);
+
+}  // namespace
+
+Result<std::unique_ptr<StageLinks>> StageLinks::open(asio::io_context& context, const Clock& clock,
+                                                     const Config& config, Host& host,
+                                                     const Limits& limits) {
+  std::unique_ptr<StageLinks> links(new StageLinks(context, clock, config, host, limits));
+  auto set = net::ReadySet::make(context);
+  if (!set) return std::unexpected(std::move(set.error()));
+  links->set_ = std::move(*set);
+  links->room_ = std::make_unique<LinkRoom>(*links->set_);
+  if (config.dials_tcp()) {
+    auto tls = net::TlsContext::load(config.dialling, net::TlsSide::client);
+    if (!tls) return fail("stages.certificate: " + tls.error().message, tls.error().code);
+    links->dialling_ = std::move(*tls);
+  }
+  for (const DialledStage& stage : config.dial) {
+    links->dialled_.push_back({.config = stage,
+                               .timer = asio::steady_timer(context),
+                               .pause = limits.least_pause,
+                               .peer = nullptr,
+                               .problem = "was not dialled yet"});
+  }
+  if (auto listening = links->listen(config.listen); !listening) {
+    return std::unexpected(std::move(listening.error()));
+  }
+  return links;
+}
+
+StageLinks::StageLinks(asio::io_context& context, const Clock& clock, const Config& config,
+                       Host& host, const Limits& limits)
+    : context_(context),
+      clock_(clock),
+      config_(config),
+      host_(host),
+      limits_(limits),
+      sweep_timer_(context) {}
+
+StageLinks::~StageLinks() {
+  stop();
+}
+
+Result<void> StageLinks::listen(const control::PortConfig& config) {
+  if (!config.enabled()) return {};
+  const auto problem = [](const char* key, const Error& error) {
+    return fail(fmt::format("stages.listen.{}: {}", key, error.message), error.code);
+  };
+  auto access = control::resolve_access(config, "stages.listen");
+  if (!access) return fail(control::describe(access.error()));
+  access_ = std::move(*access);
+  if (!config.tcp.empty()) {
+    if (!limits_.plain_tcp) {
+      auto tls =
+          net::TlsContext::load({config.certificate, config.key, config.ca}, net::TlsSide::server);
+      if (!tls) return problem("certificate", tls.error());
+      accepting_ = std::move(*tls);
+    }
+    const auto endpoint = net::resolve_endpoint(config.tcp);
+    if (!endpoint) return problem("tcp", endpoint.error());
+    auto listener = net::Listener::open(context_, *endpoint);
+    if (!listener) return problem("tcp", listener.error());
+    tcp_listener_.emplace(std::move(*listener));
+  }
+  if (!config.socket.empty()) {
+    auto listener =
+        net::UnixListener::open(context_, config.socket, config.mode, access_.socket_gid);
+    if (!listener) return problem("socket", listener.error());
+    unix_listener_.emplace(std::move(*listener));
+  }
+  return {};
+}
+
+std::optional<net::Endpoint> StageLinks::tcp_endpoint() const {
+  return tcp_listener_ ? std::optional(tcp_listener_->local_endpoint()) : std::nullopt;
+}
+
+void StageLinks::start() {
+  if (unix_listener_) {
+    unix_listener_->start([this](net::UnixSocket socket) { accept_unix(std::move(socket)); });
+  }
+  if (tcp_listener_) {
+    tcp_listener_->start([this](net::Socket socket) { accept_tcp(std::move(socket)); });
+  }
+  for (Dialled& stage : dialled_) dial(stage);
+  sweep();
+}
+
+void StageLinks::stop() {
+  if (std::exchange(is_stopped_, true)) return;
+  unix_listener_.reset();
+  tcp_listener_.reset();
+  sweep_timer_.cancel();
+  for (Dialled& stage : dialled_) stage.timer.cancel();
+  for (auto& [key, peer] : peers_) peer->link.close();
+  if (set_ != nullptr) set_->close();
+}
+
+StageLinks::Peer& StageLinks::add(std::unique_ptr<net::ReadyStream> stream) {
+  auto made = std::make_unique<Peer>(std::move(stream), *room_, *this);
+  Peer& peer = *made;
+  peer.since = clock_.now();
+  peer.place = unjoined_.insert(unjoined_.end(), &peer);
+  peers_.emplace(&peer, std::move(made));
+  return peer;
+}
+
+bool StageLinks::make_place() {
+  if (peers_.size() < limits_.connections) return true;
+  ++counters_.refused;
+  const auto oldest =
+      std::ranges::find_if(unjoined_, [](const Peer* each) { return each->dialled == nullptr; });
+  if (oldest == unjoined_.end()) {
+    complain(fmt::format("there are {} stages: another one is refused", peers_.size()));
+    return false;
+  }
+  complain(fmt::format("there are {} connections: {}, which has not said Hello, leaves its place",
+                       peers_.size(), (*oldest)->from));
+  drop(**oldest, "others need its place");
+  return true;
+}
+
+void StageLinks::accept_unix(net::UnixSocket socket) {
+  ++counters_.accepted;
+  if (!make_place()) return;
+  const auto who = net::peer_credentials(socket.native_handle());
+  if (!who) return complain(who.error().message);
+  Peer& peer = add(net::make_ready_stream(net::StreamSocket(std::move(socket))));
+  peer.from = fmt::format("uid {}", who->uid);
+  peer.identity = {.uid = who->uid, .gids = who->gids, .certificate = {}, .from = "unix"};
+  peer.link.open();
+}
+
+void StageLinks::accept_tcp(net::Socket socket) {
+  ++counters_.accepted;
+  if (!make_place()) return;
+  std::error_code error;
+  const net::Endpoint from = net::unmapped(socket.remote_endpoint(error));
+  if (error) return;
+  net::keep_alive(socket.native_handle());
+  net::StreamSocket stream(std::move(socket));
+  Peer& peer = add(limits_.plain_tcp ? net::make_ready_stream(std::move(stream))
+                                     : net::make_ready_tls_stream(std::move(stream), accepting_,
+                                                                  net::TlsSide::server));
+  peer.from = from.address().to_string();
+  peer.identity.from = peer.from;
+  peer.link.open();
+}
+
+void StageLinks::dial(Dialled& stage) {
+  asio::co_spawn(context_, connect(stage), asio::detached);
+}
+
+net::Task<> StageLinks::connect(Dialled& stage) {
+  DialTarget target = {.address = stage.config.address, .peer = "proxy", .key = "control.socket"};
+  DialledStream stream = co_await dial_stream(std::move(target), limits_.connect, dialling_);
+  if (is_stopped_) co_return;
+  if (!stream) {
+    dial_later(stage, stream.error());
+    co_return;
+  }
+  Peer& peer = add(std::move(*stream));
+  peer.dialled = &stage;
+  peer.from = control::to_string(stage.config.address);
+  stage.peer = &peer;
+  peer.link.open();
+}
+
+void StageLinks::dial_later(Dialled& stage, const std::string& problem) {
+  stage.peer = nullptr;
+  if (is_stopped_) return;
+  if (stage.problem != problem) {
+    spdlog::warn("stage {}: {}", control::to_string(stage.config.address), problem);
+  }
+  stage.problem = problem;
+  stage.timer.expires_after(stage.pause);
+  stage.pause = std::min(2 * stage.pause, limits_.most_pause);
+  stage.timer.async_wait([this, &stage](std::error_code error) {
+    if (!error && !is_stopped_) dial(stage);
+  });
+}
+
+void StageLinks::received(Peer& peer, std::span<const std::byte> frame) {
+  if (peer.state == Peer::State::parting) return;
+  counters_.received_bytes += frame.size() + control::kLengthSize;
+  Envelope& envelope = memory_.begin();
+  if (!control::decode(frame, envelope)) {
+    drop(peer, "not the control protocol: a frame that is not a message");
+  } else if (peer.state == Peer::State::joined) {
+    handle(peer, envelope);
+  } else {
+    greet(peer, envelope);
+  }
+  memory_.end(control::MessageMemory::kUsual);
+}
+
+void StageLinks::handle(Peer& peer, const Envelope& envelope) {
+  const auto place = envelope.answer()
+                         ? std::ranges::find(peer.asked, envelope.id(), &Asked::number)
+                         : peer.asked.end();
+  if (place != peer.asked.end()) {
+    const Done done = std::move(place->done);
+    peer.asked.erase(place);
+    if (peer.asked.empty()) {
+      asked_.erase(&peer);
+      peer.link.allow(limits_.frame_of_stages);
+    }
+    if (done != nullptr) done(envelope);
+    return;
+  }
+  if (++peer.unasked > limits_.unasked) return drop(peer, "it sent an answer to no request");
+  switch (envelope.body_case()) {
+    case Envelope::kFlows:
+      return host_.announced(peer.stage, envelope.flows());
+    case Envelope::kReport:
+      host_.reported(peer.stage, envelope.report());
+      return look_who_leads(peer, envelope.report().refused());
+    default:
+      break;
+  }
+  if (envelope.has_error() && envelope.id() == peer.cycle && peer.cycle != 0) {
+    host_.refused_cycle(peer.stage, peer.sequence, envelope.error());
+    return look_who_leads(peer, envelope.error());
+  }
+  if (envelope.answer()) return;  // to what was given up
+  Envelope answer;
+  *answer.mutable_error() =
+      make_error(control::Error::UNSUPPORTED, "", "a stage asks its coordinator for nothing");
+  answer.set_id(envelope.id());
+  answer.set_answer(true);
+  if (envelope.id() != 0) send(peer, answer);
+}
+
+void StageLinks::look_who_leads(Peer& peer, const control::Error& refused) {
+  if (refused.code() != control::Error::OUTDATED) return;
+  if (peer.dialled != nullptr) peer.dialled->pause = limits_.most_pause;
+  drop(peer, "another coordinator leads it: " + control::describe(refused));
+}
+
+void StageLinks::drop(Peer& peer, const std::string& why) {
+  peer.link.close();
+  ended(peer, why);
+}
+
+void StageLinks::ended(Peer& ended, const std::string& why) {
+  const auto place = peers_.find(&ended);
+  if (place == peers_.end()) return;
+  std::unique_ptr<Peer> peer = std::move(place->second);
+  peers_.erase(place);
+  const bool had_joined = peer->state == Peer::State::joined;
+  peer->state = Peer::State::parting;
+  if (had_joined) {
+    spdlog::warn("stage {}: {}", peer->hello.name, why);
+    asked_.erase(&ended);
+    fail_asked(std::exchange(peer->asked, {}), why);
+    host_.left(peer->stage);
+    by_stage_[peer->stage.index] = nullptr;
+  } else {
+    unjoined_.erase(peer->place);
+  }
+  if (peer->dialled != nullptr) dial_later(*peer->dialled, why);
+  // The caller may be the link itself.
+  if (gone_.empty()) asio::post(context_, [this] { gone_.clear(); });
+  gone_.push_back(std::move(peer));
+}
+
+void StageLinks::fail_asked(std::vector<Asked> asked, const std::string& why) {
+  for (Asked& each : asked) {
+    if (each.done == nullptr) continue;
+    asio::post(context_, [done = std::move(each.done), why] {
+      Envelope answer;
+      *answer.mutable_error() = make_error(control::Error::UNAVAILABLE, kNotReached, why);
+      done(answer);
+    });
+  }
+}
+
+void StageLinks::send(Peer& peer, const Envelope& envelope) {
+  out_.clear();
+  if (!control::append_frame(envelope, control::kMostAnswer, out_)) return;
+  counters_.sent_bytes += out_.size();
+  peer.link.send(out_);
+}
+
+StageLinks::Peer& StageLinks::peer(allocation::StageId stage) {
+  VPFS_ASSERT(stage.index < by_stage_.size() && by_stage_[stage.index] != nullptr);
+  return *by_stage_[stage.index];
+}
+
+const StageHello& StageLinks::hello(allocation::StageId stage) const {
+  return const_cast<StageLinks*>(this)->peer(stage).hello;
+}
+
+void StageLinks::prepare(allocation::StageId stage) const {
+  if (stage.index < by_stage_.size()) prefetch<6>(by_stage_[stage.index]);
+}
+
+bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uint64_t joins) {
+  Peer* const found = stage.index < by_stage_.size() ? by_stage_[stage.index] : nullptr;
+  if (found == nullptr || found->joined_as >= joins) return false;
+  Peer& to = *found;
+  to.cycle = ++to.last_number;
+  to.sequence = cycle.cycle().sequence();
+  to.unasked = 0;
+  cycle.set_id(to.cycle);
+  send(to, cycle);
+  return true;
+}
+
+void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patience, Done done) {
+  Peer& to = peer(stage);
+  if (to.asked.size() >= kMostAsked) {
+    std::vector<Asked> refused;
+    refused.push_back({.done = std::move(done)});
+    return fail_asked(std::move(refused), "it has not answered what it was asked before");
+  }
+  request.set_id(++to.last_number);
+  to.link.allow(limits_.frame_of_answers);
+  asked_.insert(&to);
+  to.asked.push_back(
+      {.number = request.id(), .due = clock_.now() + patience, .done = std::move(done)});
+  send(to, request);
+}
+
+void StageLinks::disconnect(allocation::StageId stage, std::string why) {
+  const Peer& leaving = peer(stage);
+  asio::post(context_, [this, leaving = &leaving, since = leaving.since, why = std::move(why)] {
+    const auto place = peers_.find(leaving);
+    if (place != peers_.end() && place->second->since == since) drop(*place->second, why);
+  });
+}
+
+std::vector<AbsentStage> StageLinks::absent() const {
+  std::vector<AbsentStage> absent;
+  for (const Dialled& each : dialled_) {
+    if (each.peer != nullptr && each.peer->state == Peer::State::joined) continue;
+    absent.push_back({.name = each.config.name,
+                      .address = control::to_string(each.config.address),
+                      .problem = each.problem});
+  }
+  return absent;
+}
+
+void StageLinks::complain(const std::string& text) {
+  const TimePoint now = clock_.now();
+  if (complained_at_ && now - *complained_at_ < kBetweenComplaints) {
+    ++not_complained_;
+    return;
+  }
+  complained_at_ = now;
+  const std::uint64_t more = std::exchange(not_complained_, 0);
+  spdlog::warn("stages: {}{}", text, more == 0 ? "" : fmt::format(" ({} more before)", more));
+}
+
+// Closes connections without Hello, and gives requests up.
+void StageLinks::sweep() {
+  const TimePoint now = clock_.now();
+  while (!unjoined_.empty() && now - unjoined_.front()->since > limits_.hello) {
+    ++counters_.refused;
+    drop(*unjoined_.front(), "it did not say Hello in time");
+  }
+  for (Peer* each : asked_) give_up_due(*each, now);
+  sweep_timer_.expires_after(kSweep);
+  sweep_timer_.async_wait([this](std::error_code stopped) {
+    if (!stopped && !is_stopped_) sweep();
+  });
+}
+
+void StageLinks::give_up_due(Peer& peer, TimePoint now) {
+  std::vector<Asked> due;
+  for (Asked& each : peer.asked) {
+    if (each.done != nullptr && each.due <= now) {
+      due.push_back({.done = std::exchange(each.done, nullptr)});
+    }
+  }
+  fail_asked(std::move(due), "it did not answer in time");
+}
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,291 @@
+#include "control/site/site.h"
+
+#include <random>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/log/log.h"
+#include "base/system_clock.h"
+#include "base/version.h"
+#include "control/site/site_message.h"
+#include "control/site/site_metrics.h"
+#include "control/site/site_status.h"
+#include "control/store/journal.h"
+#include "control/wire/protocol.h"
+
+namespace vpfs::coordinator {
+namespace {
+
+using control::Answer;
+using control::Caller;
+using control::Envelope;
+using control::make_error;
+
+constexpr Duration kTick = std::chrono::seconds(1);
+constexpr std::uint64_t kTicksBetweenSweeps = 10;
+// For the answers of stages to a change of the rules.
+constexpr Duration kStagesAnswerWithin = std::chrono::seconds(1);
+
+control::Hello make_hello(const std::string& name) {
+  std::random_device device;
+  control::Hello hello;
+  hello.set_role(control::Hello::COORDINATOR);
+  hello.set_name(name);
+  hello.set_incarnation(std::uint64_t{device()} << 32U | device());
+  for (const char* const each : {"rules", "jobs", "forward"}) hello.add_capabilities(each);
+  hello.set_program("vpfs-coordinator " + std::string(version()));
+  return hello;
+}
+
+bool changes(const Envelope& request) {
+  return control::needed_right(request) == control::Rights::change;
+}
+
+// Its parent has the rules of an aggregator.
+std::optional<control::Error> not_here(const Config& config) {
+  if (!config.parent) return std::nullopt;
+  return make_error(control::Error::UNAVAILABLE, "parent",
+                    fmt::format("this is an aggregator: the rules and jobs are those of its "
+                                "parent at {}",
+                                control::to_string(*config.parent)));
+}
+
+// Answers with `reply`, whose `part` takes what stages say of a change.
+template <typename Part>
+SiteStages::Told with_warnings(Envelope reply, Part* (Envelope::*part)(), const Answer& answer) {
+  return [reply = std::move(reply), part, answer](const std::vector<std::string>& lines) {
+    Envelope told = reply;
+    for (const std::string& line : lines) (told.*part)()->add_warnings(line);
+    answer(std::move(told));
+  };
+}
+
+}  // namespace
+
+Site::Site(const Parts& parts)
+    : context_(parts.context),
+      clock_(parts.clock),
+      config_(parts.config),
+      state_(parts.state),
+      links_(parts.links),
+      parent_(parts.parent),
+      started_(wall_clock_now()),
+      hello_(make_hello(config_.name)),
+      lookups_(context_, names_),
+      grammar_(site_grammar(&names_)),
+      jobs_(state_),
+      stages_(context_, clock_),
+      forward_(stages_, links_),
+      timer_(context_) {
+  stages_.use(links_);
+  if (allocation::find_policy(config_.policy)->needs_elsewhere) totals_.emplace();
+}
+
+Result<std::unique_ptr<Site>> Site::open(const Parts& parts) {
+  std::unique_ptr<Site> site(new Site(parts));
+  if (auto loaded = site->load(); !loaded) return std::unexpected(std::move(loaded.error()));
+  if (auto opened = site->open_ports(); !opened) {
+    return std::unexpected(std::move(opened.error()));
+  }
+  return site;
+}
+
+Result<void> Site::load() {
+  auto journal = control::Journal::open(config_.journal, calls_);
+  if (!journal) return fail("journal: " + journal.error().message, journal.error().code);
+  std::vector<std::string> notes;
+  auto live = control::LiveState::load(std::move(*journal), grammar_, wall_clock_now(), notes);
+  if (!live) return fail("journal: " + live.error().message, live.error().code);
+  live_ = std::move(*live);
+  for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
+  // No stage has counted the requests of rules that are only listed.
+  rules_ = std::make_unique<control::RuleAdministration>(
+      *live_, wall_clock_now,
+      control::RuleAdministration::Hooks{
+          .changed = [this] { use_composed(); },
+          .count = [] { return std::vector<control::StageSnapshot::Rule>(); }});
+  use_composed();
+  return {};
+}
+
+Result<void> Site::open_ports() {
+  if (config_.http.enabled()) {
+    control::HttpSource source;
+    source.not_ready = [] { return std::string(); };
+    source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
+      asio::post(context_, [this, give = std::move(give)] {
+        give([numbers = numbers(), most = config_.http.most_virtual_pfs] {
+          return site_metrics(numbers, std::string(version()), most);
+        });
+      });
+    };
+    auto http =
+        control::HttpPort::open(config_.http, std::move(source), std::string(version()), clock_);
+    if (!http) return std::unexpected(std::move(http.error()));
+    http_ = std::move(*http);
+  }
+  if (!config_.control.enabled()) return {};
+  auto port = control::Port::open(config_.control, *this, clock_);
+  if (!port) return std::unexpected(std::move(port.error()));
+  port_ = std::move(*port);
+  return {};
+}
+
+void Site::start() {
+  if (port_ != nullptr) port_->start();
+  tick();
+}
+
+void Site::stop() {
+  if (std::exchange(is_stopped_, true)) return;
+  stages_.stop();
+  timer_.cancel();
+  if (port_ != nullptr) port_->stop();
+  http_.reset();
+}
+
+void Site::tick() {
+  rules_->tick();
+  stages_.tick();
+  if (++ticks_ % kTicksBetweenSweeps == 0) jobs_.sweep();
+  timer_.expires_after(kTick);
+  timer_.async_wait([this](std::error_code error) {
+    if (!error && !is_stopped_) tick();
+  });
+}
+
+void Site::use_composed() {
+  jobs_.use(entitlements_of(config_.jobs, live_->composed().config));
+  // An aggregator's stages keep what they have until its parent has spoken.
+  if (config_.parent) return;
+  (void)stages_.set(to_site(*live_, config_.name));
+}
+
+void Site::take_on(const control::Site& of_parent, SiteStages::Told done) {
+  (void)stages_.set(of_parent);
+  stages_.when_answered(kStagesAnswerWithin, std::move(done));
+}
+
+void Site::ask(Envelope request, const Caller& caller, Answer answer) {
+  asio::post(context_, [this, request = std::move(request), caller, answer = std::move(answer)] {
+    handle(request, caller, answer);
+  });
+}
+
+void Site::handle(const Envelope& request, const Caller& caller, const Answer& answer) {
+  const control::WantedNames wanted = rules_->names_of(request, caller);
+  if (wanted.empty()) return this->answer(request, caller, answer);
+  lookups_.fetch(wanted, [this, request, caller, answer](std::optional<std::string> problem) {
+    if (problem) return answer(make_error(control::Error::UNAVAILABLE, "", *problem));
+    this->answer(request, caller, answer);
+  });
+}
+
+void Site::answer(const Envelope& request, const Caller& caller, const Answer& answer) {
+  switch (request.body_case()) {
+    case Envelope::kRule:
+      return answer_rule(request, caller, answer);
+    case Envelope::kJob:
+      return answer_job(request, caller, answer);
+    case Envelope::kForward:
+      return forward_.forward(request.forward(), caller,
+                              [answer](Envelope reply) { answer(std::move(reply)); });
+    case Envelope::kStatus: {
+      Envelope reply;
+      reply.mutable_status_reply()->set_json(status());
+      return answer(std::move(reply));
+    }
+    case Envelope::kStats: {
+      if (caller.rights == control::Rights::own) {
+        return answer(control::refusal(caller, control::Rights::read));
+      }
+      Envelope reply;
+      *reply.mutable_stats_reply() = stats_of(numbers(), *live_, request.stats().rules());
+      return answer(std::move(reply));
+    }
+    default:
+      return answer(
+          make_error(control::Error::UNSUPPORTED, "",
+                     fmt::format("a coordinator has no answer to {}: forward it to stages",
+                                 control::body_name(request))));
+  }
+}
+
+void Site::answer_rule(const Envelope& request, const Caller& caller, const Answer& answer) {
+  if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
+  auto outcome = rules_->rule(request.rule(), caller);
+  if (!outcome) return answer(std::move(outcome.error()));
+  Envelope reply;
+  *reply.mutable_rule_reply() = std::move(*outcome);
+  if (!changes(request) || request.rule().dry_run()) return answer(std::move(reply));
+  stages_.when_answered(kStagesAnswerWithin,
+                        with_warnings(std::move(reply), &Envelope::mutable_rule_reply, answer));
+}
+
+void Site::answer_job(const Envelope& request, const Caller& caller, const Answer& answer) {
+  if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
+  auto outcome = rules_->job(request.job(), caller);
+  if (!outcome) return answer(std::move(outcome.error()));
+  Envelope reply;
+  *reply.mutable_job_reply() = std::move(*outcome);
+  if (!changes(request)) return answer(std::move(reply));
+  stages_.when_answered(kStagesAnswerWithin,
+                        with_warnings(std::move(reply), &Envelope::mutable_job_reply, answer));
+}
+
+std::unique_ptr<control::Link> Site::make_link(const Caller& /*caller*/) {
+  return std::make_unique<control::Link>();
+}
+
+void Site::cycle(const control::Cycle& /*cycle*/, control::Link& /*link*/,
+                 control::CycleAnswer& answer) {
+  answer.report.set_applied(false);
+  *answer.report.mutable_refused() =
+      make_error(control::Error::UNSUPPORTED, "", "this port is for administrators");
+}
+
+void Site::finished(const CycleTimes& times) {
+  cycles_.add(times);
+  if (!totals_) return;
+  const auto name_of = [this](std::size_t row) {
+    const allocation::StageStatus* const stage = state_.stage_of(row);
+    return stage == nullptr ? std::string_view() : stage->name;
+  };
+  totals_->look(state_.pairs(), state_.job_names(), name_of, clock_.now());
+}
+
+SiteNumbers Site::numbers() {
+  SiteNumbers numbers;
+  numbers.name = config_.name;
+  numbers.policy = config_.policy;
+  numbers.policy_problem = state_.policy_problem();
+  numbers.term = state_.term();
+  numbers.sequence = state_.sequence();
+  numbers.started = started_;
+  numbers.capacity = config_.capacity;
+  numbers.in_force = state_.in_force();
+  numbers.cycles = cycles_.summary();
+  numbers.links = links_.counters();
+  if (parent_ != nullptr) numbers.parent = parent_->status();
+  add_stages(numbers, state_, stages_);
+  add_jobs(numbers, state_);
+  if (totals_) add_totals(numbers, *totals_);
+  std::map<std::string, GrowingSums::Counts> counts;
+  for (const SiteNumbers::Stage& stage : numbers.stages) {
+    counts[stage.name] = {stage.lies, stage.refused_answers, stage.not_applied};
+  }
+  sums_.add(counts);
+  numbers.lies = sums_.sums()[0];
+  numbers.refused_answers = sums_.sums()[1];
+  numbers.not_applied = sums_.sums()[2];
+  return numbers;
+}
+
+std::string Site::status() {
+  return status_json(numbers(), config_, *live_);
+}
+
+}  // namespace vpfs::coordinator

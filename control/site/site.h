@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/admin/host_names.h"
+#include "control/admin/live_state.h"
+#include "control/admin/name_lookups.h"
+#include "control/admin/rule_administration.h"
+#include "control/allocation/cycle_state.h"
+#include "control/allocation/totals_watch.h"
+#include "control/coordinator/config/config.h"
+#include "control/coordinator/links/cycle_times.h"
+#include "control/coordinator/links/parent_link.h"
+#include "control/coordinator/links/stage_links.h"
+#include "control/metrics/http_port.h"
+#include "control/site/site_forward.h"
+#include "control/site/site_jobs.h"
+#include "control/site/site_numbers.h"
+#include "control/site/site_stages.h"
+#include "control/store/file_calls.h"
+#include "control/wire/owner.h"
+#include "control/wire/port.h"
+
+namespace vpfs::coordinator {
+
+// The coordinator as administrators and scrapers of metrics reach it: the site's rules and jobs
+// with their journal, requests that are forwarded to stages, and its state. Belongs to the
+// coordinator's thread; its ports have threads of their own and post what they are asked.
+class Site final : private control::Owner {
+ public:
+  struct Parts {
+    asio::io_context& context;
+    const Clock& clock;
+    const Config& config;
+    allocation::CycleState& state;
+    StageLinks& links;
+    const ParentLink* parent;  // null: it is not an aggregator
+  };
+
+  // All parts outlive it. The journal is read, what was due has ended, jobs have what they are
+  // entitled to, and the ports are open. The error names the key of the configuration.
+  [[nodiscard]] static Result<std::unique_ptr<Site>> open(const Parts& parts);
+  ~Site() override { stop(); }
+
+  // Serves from now on.
+  void start();
+  // Closes the ports. Idempotent.
+  void stop();
+
+  // A stage has joined, is about to leave, has announced flows that the CycleState knows already.
+  void joined(allocation::StageId stage) { stages_.joined(stage); }
+  void left(allocation::StageId stage) { stages_.left(stage); }
+  void announced(const control::Flows& flows) { jobs_.announced(flows); }
+  void finished(const CycleTimes& times);
+
+  // For an aggregator. The parent's rules go to its stages as they are; it has none of its own.
+  // Calls `done` once its stages have answered or a second is over, with their warnings.
+  void take_on(const control::Site& of_parent, SiteStages::Told done);
+  // What the parent asks of its stages.
+  void forward(const control::Forward& request, SiteForward::Done done) {
+    forward_.forward(request, std::move(done));
+  }
+
+  [[nodiscard]] std::string status();
+  [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const {
+    return port_ == nullptr ? std::nullopt : port_->tcp_endpoint();
+  }
+
+ private:
+  explicit Site(const Parts& parts);
+  [[nodiscard]] Result<void> load();
+  [[nodiscard]] Result<void> open_ports();
+
+  // control::Owner, on the threads of the ports.
+  [[nodiscard]] control::Hello hello() const override { return hello_; }
+  void ask(control::Envelope request, const control::Caller& caller,
+           control::Answer answer) override;
+  [[nodiscard]] std::unique_ptr<control::Link> make_link(const control::Caller& caller) override;
+  void cycle(const control::Cycle& cycle, control::Link& link,
+             control::CycleAnswer& answer) override;
+
+  void handle(const control::Envelope& request, const control::Caller& caller,
+              const control::Answer& answer);
+  void answer(const control::Envelope& request, const control::Caller& caller,
+              const control::Answer& answer);
+  void answer_rule(const control::Envelope& request, const control::Caller& caller,
+                   const control::Answer& answer);
+  void answer_job(const control::Envelope& request, const control::Caller& caller,
+                  const control::Answer& answer);
+  // The book has changed: tells jobs and stages.
+  void use_composed();
+  void tick();
+  [[nodiscard]] SiteNumbers numbers();
+
+  asio::io_context& context_;
+  const Clock& clock_;
+  const Config& config_;
+  allocation::CycleState& state_;
+  StageLinks& links_;
+  const ParentLink* const parent_;
+  const WallTime started_;
+  control::Hello hello_;
+  control::HostNames names_;
+  control::NameLookups lookups_;
+  stage::Config grammar_;
+  control::FileCalls calls_;
+  std::unique_ptr<control::LiveState> live_;
+  std::unique_ptr<control::RuleAdministration> rules_;
+  SiteJobs jobs_;
+  SiteStages stages_;
+  SiteForward forward_;
+  RecentCycles cycles_;
+  std::optional<allocation::TotalsWatch> totals_;  // nothing: the policy does not share totals
+  GrowingSums sums_;
+  asio::steady_timer timer_;
+  std::uint64_t ticks_ = 0;
+  std::unique_ptr<control::Port> port_;
+  std::unique_ptr<control::HttpPort> http_;
+  bool is_stopped_ = false;
+};
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,211 @@
+#include "control/site/site_forward.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/wire/protocol.h"
+
+namespace vpfs::coordinator {
+namespace {
+
+using control::Envelope;
+using control::Forward;
+using control::ForwardReply;
+using control::make_error;
+
+Envelope error_of(control::Error::Code code, const char* place, std::string text) {
+  Envelope answer;
+  *answer.mutable_error() = make_error(code, place, std::move(text));
+  return answer;
+}
+
+Envelope not_reached(std::string text) {
+  return error_of(control::Error::UNAVAILABLE, StageRequests::kNotReached, std::move(text));
+}
+
+bool is_unknown_stage(const ForwardReply::Answer& answer) {
+  const control::Error& error = answer.answer().error();
+  return error.code() == control::Error::NOT_FOUND && error.place() == "stages";
+}
+
+}  // namespace
+
+// One request, until all its stages have answered.
+struct SiteForward::Run {
+  std::vector<ForwardReply::Answer> answers;
+  std::set<std::string, std::less<>> unknown;  // names that no stage had so far
+  std::size_t missing = 1;                     // answers, and the end of start()
+  std::size_t bytes = 0;
+  bool is_of_others = false;
+  Done done;
+
+  void add(std::string stage, std::string address, Envelope answer) {
+    ForwardReply::Answer& to = answers.emplace_back();
+    to.set_stage(std::move(stage));
+    to.set_address(std::move(address));
+    *to.mutable_answer() = std::move(answer);
+  }
+};
+
+std::optional<control::Error> SiteForward::problem_of(const Envelope& request) {
+  const auto refuse = [](const char* place, std::string text) {
+    return make_error(control::Error::INVALID, place, std::move(text));
+  };
+  switch (request.body_case()) {
+    case Envelope::kStats:
+    case Envelope::kWhy:
+    case Envelope::kStatus:
+    case Envelope::kReload:
+    case Envelope::kDrain:
+    case Envelope::kBypass:
+      return std::nullopt;
+    case Envelope::kRule:
+      if (request.rule().action() == control::Rule::LIST) return std::nullopt;
+      if (request.rule().action() == control::Rule::HISTORY) return std::nullopt;
+      return refuse("request", "rules are the site's: ask the coordinator itself for them");
+    case Envelope::kJob:
+      if (request.job().action() == control::Job::LIST) return std::nullopt;
+      return refuse("request", "jobs are the site's: ask the coordinator itself for them");
+    default:
+      return make_error(
+          control::Error::UNSUPPORTED, "request",
+          fmt::format("{} cannot be forwarded", request.body_case() == Envelope::BODY_NOT_SET
+                                                    ? "a message without a body"
+                                                    : control::body_name(request)));
+  }
+}
+
+void SiteForward::forward(const Forward& request, const control::Caller& caller, Done done) {
+  Forward checked = request;
+  Envelope& inside = *checked.mutable_request();
+  const bool is_of_others = caller.rights == control::Rights::own;
+  if (is_of_others && !caller.uid) {
+    return done(error_of(control::Error::NOT_PERMITTED, "",
+                         "a caller without a uid has no jobs of its own"));
+  }
+  if (is_of_others) inside.set_as_uid(*caller.uid);
+  if (inside.has_as_uid() && caller.rights == control::Rights::read) {
+    return done(error_of(control::Error::NOT_PERMITTED, "as_uid",
+                         "only a caller that may change everything may ask "
+                         "as another user"));
+  }
+  start(checked, is_of_others, std::move(done));
+}
+
+void SiteForward::forward(const Forward& request, Done done) {
+  start(request, request.request().has_as_uid(), std::move(done));
+}
+
+void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
+  if (auto problem = problem_of(request.request())) {
+    Envelope answer;
+    *answer.mutable_error() = std::move(*problem);
+    return done(std::move(answer));
+  }
+  if (running_ >= limits_.at_once || (is_of_others && of_others_ >= limits_.at_once_of_others)) {
+    return done(error_of(control::Error::UNAVAILABLE, "",
+                         fmt::format("{} such requests are under way already", running_)));
+  }
+  ++running_;
+  of_others_ += is_of_others ? 1 : 0;
+  const auto run = std::make_shared<Run>();  // shared by the answers to come
+  run->is_of_others = is_of_others;
+  run->done = std::move(done);
+  run->unknown.insert(request.stages().begin(), request.stages().end());
+  const bool wants_all = request.stages().empty();
+  const std::vector<SiteStages::Member> members = stages_.members();
+  std::vector<const SiteStages::Member*> aggregators;
+  for (const SiteStages::Member& stage : members) {
+    const bool is_named = run->unknown.erase(stage.hello->name) > 0;
+    if (stage.hello->is_aggregator && !is_named) aggregators.push_back(&stage);
+    if (!is_named && (!wants_all || stage.hello->is_aggregator)) continue;
+    ask(run, stage, request.request());
+  }
+  for (const AbsentStage& stage : stages_.absent()) {
+    const std::string& name = stage.name.empty() ? stage.address : stage.name;
+    if (run->unknown.erase(name) == 0 && !wants_all) continue;
+    run->add(name, stage.address,
+             not_reached(stage.problem.empty() ? "is not connected"
+                                               : "is not connected: " + stage.problem));
+  }
+  // Stages of other names may be behind aggregators.
+  const std::vector<std::string> others(run->unknown.begin(), run->unknown.end());
+  for (const SiteStages::Member* stage : aggregators) {
+    if (!wants_all && others.empty()) break;
+    Envelope further;
+    Forward& inside = *further.mutable_forward();
+    inside.mutable_stages()->Add(others.begin(), others.end());
+    *inside.mutable_request() = request.request();
+    ask(run, *stage, std::move(further));
+  }
+  if (--run->missing == 0) finish(*run);
+}
+
+void SiteForward::ask(const std::shared_ptr<Run>& run, const SiteStages::Member& stage,
+                      Envelope request) {
+  const StageHello& hello = *stage.hello;
+  if (request.has_as_uid() && !hello.takes_users) {
+    return run->add(hello.name, hello.address,
+                    error_of(control::Error::UNSUPPORTED, "",
+                             "does not answer users: its program is an older version"));
+  }
+  // A named aggregator answers with its stages.
+  if (hello.is_aggregator && !request.has_forward()) {
+    Envelope further;
+    *further.mutable_forward()->mutable_request() = std::move(request);
+    request = std::move(further);
+  }
+  ++run->missing;
+  const Duration patience =
+      hello.is_aggregator ? limits_.patience_with_aggregators : limits_.patience;
+  // The stage may have left when the answer comes.
+  requests_.ask(stage.id, std::move(request), patience,
+                [this, run, name = hello.name, address = hello.address](const Envelope& answer) {
+                  StageHello whose;
+                  whose.name = name;
+                  whose.address = address;
+                  came(*run, {.hello = &whose}, answer);
+                  if (--run->missing == 0) finish(*run);
+                });
+}
+
+void SiteForward::came(Run& run, const SiteStages::Member& stage, const Envelope& answer) const {
+  run.bytes += answer.ByteSizeLong();
+  if (run.bytes > limits_.most_bytes) {
+    return run.add(stage.hello->name, stage.hello->address,
+                   not_reached(fmt::format("the answers of all stages have more than {} MiB: ask "
+                                           "fewer at once",
+                                           limits_.most_bytes >> 20U)));
+  }
+  if (!answer.has_forward_reply()) {
+    return run.add(stage.hello->name, stage.hello->address, answer);
+  }
+  for (const ForwardReply::Answer& each : answer.forward_reply().answers()) {
+    if (is_unknown_stage(each)) continue;
+    run.unknown.erase(each.stage());
+    run.answers.push_back(each);
+  }
+}
+
+void SiteForward::finish(Run& run) {
+  --running_;
+  of_others_ -= run.is_of_others ? 1 : 0;
+  for (const std::string& name : run.unknown) {
+    run.add(name, "",
+            error_of(control::Error::NOT_FOUND, "stages",
+                     fmt::format("there is no stage \"{}\"", name)));
+  }
+  std::ranges::sort(run.answers, {},
+                    [](const auto& each) { return std::tie(each.stage(), each.address()); });
+  Envelope reply;
+  ForwardReply& all = *reply.mutable_forward_reply();
+  for (ForwardReply::Answer& each : run.answers) *all.add_answers() = std::move(each);
+  run.done(std::move(reply));
+}
+
+}  // namespace vpfs::coordinator

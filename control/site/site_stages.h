@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "control/allocation/cycle_types.h"
+#include "control/coordinator/links/stage_requests.h"
+#include "control/wire/control.pb.h"
+
+namespace vpfs::coordinator {
+
+// The connected stages, and what became of the site's rules there: each stage that takes them gets
+// them when it joins and after each change. Belongs to the coordinator's thread.
+class SiteStages {
+ public:
+  // One stage.
+  struct Member {
+    allocation::StageId id;
+    const StageHello* hello = nullptr;
+    bool has_newest = false;            // the present rules are in force there
+    bool is_asked = false;              // its answer is to come
+    std::vector<std::string> warnings;  // of its last answer
+    std::string problem;                // why it does not have the newest; "": nothing is known
+  };
+  struct Limits {
+    Duration patience = std::chrono::seconds(10);  // for the answer of a stage
+    // Before a stage is sent the rules again that could not take them.
+    Duration pause = std::chrono::seconds(10);
+    // A longer message would end the connection.
+    std::size_t most_bytes = std::size_t{4} * 1024 * 1024 - 64;
+    std::size_t most_lines = 50;  // of when_answered()
+  };
+
+  // Both outlive it.
+  SiteStages(asio::io_context& context, const Clock& clock)
+      : SiteStages(context, clock, Limits()) {}
+  SiteStages(asio::io_context& context, const Clock& clock, const Limits& limits)
+      : context_(context), clock_(clock), limits_(limits) {}
+  // Comes before all else; it outlives the use of this.
+  void use(StageRequests& requests) { requests_ = &requests; }
+
+  void joined(allocation::StageId stage);
+  void left(allocation::StageId stage);
+  // The rules from now on. Until the first call stages keep what they have. Returns whether they
+  // are other ones than before.
+  bool set(const control::Site& site);
+  // Sends again where it is time. Call it once a second.
+  void tick();
+
+  // Calls `done` in a later turn, once all stages have answered the present rules or `patience` is
+  // over: with what an administrator should know, one line each.
+  using Told = std::function<void(std::vector<std::string> lines)>;
+  void when_answered(Duration patience, Told done);
+  // After this, no `done` is called.
+  void stop() { waiting_.clear(); }
+
+  // In the order of names.
+  [[nodiscard]] std::vector<Member> members() const;
+  [[nodiscard]] std::vector<AbsentStage> absent() const { return requests_->absent(); }
+
+ private:
+  struct Stage {
+    Member member;
+    std::uint64_t connection = 0;  // the number of its stay here
+    std::uint64_t version = 0;     // that it was sent last
+    std::optional<TimePoint> again_at;
+  };
+  struct Waiting {
+    asio::steady_timer timer;
+    Told done;
+  };
+
+  void send(Stage& stage);
+  void answered(allocation::StageId id, std::uint64_t connection, std::uint64_t version,
+                const control::Envelope& answer);
+  [[nodiscard]] bool is_settled() const;
+  void tell_those_who_wait();
+  [[nodiscard]] std::vector<std::string> lines() const;
+
+  asio::io_context& context_;
+  const Clock& clock_;
+  const Limits limits_;
+  StageRequests* requests_ = nullptr;
+  std::map<std::uint32_t, Stage> stages_;  // by the index of the StageId
+  control::Envelope site_;                 // what is sent
+  std::string text_;                       // of it, to compare
+  std::uint64_t version_ = 0;              // of site_; 0: there is none yet
+  std::uint64_t connections_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;
+  std::uint64_t last_waiting_ = 0;
+};
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,214 @@
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/command_line.h"
+#include "base/log/log.h"
+#include "base/system_clock.h"
+#include "control/admin/host_names.h"
+#include "fuse/mount_options.h"
+#include "fuse/orangefs/orangefs_mount.h"
+#include "fuse/posix/config.h"
+#include "fuse/posix/directory_mount.h"
+#include "fuse/posix/node_addresses.h"
+#include "net/socket_options.h"
+
+namespace {
+
+using namespace vpfs;
+using namespace vpfs::fuse;
+
+int complain(std::string_view message) {
+  std::cerr << "vpfs-mount: " << message << std::endl;
+  return 1;
+}
+
+// The directories must mean the same after the program has left its own.
+std::string absolute(const std::string& path) {
+  char* const whole = ::realpath(path.c_str(), nullptr);
+  if (whole == nullptr) return path;
+  std::string text = whole;
+  std::free(whole);  // NOLINT: realpath() gives it
+  return text;
+}
+
+// Goes into the background: the program that was started ends once the mount is there, with what
+// the other one says through the pipe. Returns the pipe, in the one that goes on.
+std::optional<int> go_to_background() {
+  std::array<int, 2> pipe = {};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
+  const pid_t child = ::fork();
+  if (child < 0) return std::nullopt;
+  if (child == 0) {
+    ::close(pipe[0]);
+    ::setsid();
+    return pipe[1];
+  }
+  ::close(pipe[1]);
+  char code = 1;
+  while (::read(pipe[0], &code, 1) < 0 && errno == EINTR) {
+  }
+  std::_Exit(code);
+}
+
+// Standard streams lead to nowhere from now on, and the program that was started ends.
+void leave_terminal(int pipe) {
+  const char good = 0;
+  const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
+  if (nowhere > STDERR_FILENO) ::close(nowhere);
+  (void)!::write(pipe, &good, 1);
+  ::close(pipe);
+}
+
+// Runs the mount that `make` gives, in the background unless that is not wanted.
+template <typename Make>
+int serve(const MountOptions& options, const Config& config, bool foreground, Make make) {
+  std::optional<int> started;
+  if (!foreground) {
+    started = go_to_background();
+    if (!started) return complain("cannot go to the background; -f stays here");
+  }
+  const std::string& level = options.log_level.empty() ? config.log_level : options.log_level;
+  const std::string& log = options.log.empty() ? config.log : options.log;
+  if (const auto logging = set_up_logging("vpfs-mount", level, log); !logging) {
+    return complain(logging.error().message);
+  }
+  (void)net::raise_open_file_limit();
+  net::ignore_broken_pipes();
+  // The kernel says what the modes of new files are.
+  ::umask(0);
+  const SystemClock clock;
+  const auto mount = make(clock);
+  if (!mount) return complain(mount.error().message);
+  if (const auto serving = (*mount)->start(); !serving) return complain(serving.error().message);
+  std::cout << "vpfs-mount: ready at " << options.point.directory << " for " << options.point.source
+            << ", pid " << ::getpid() << std::endl;
+  sd_notify(0, "READY=1");
+  if (started) leave_terminal(*started);
+  (*mount)->run();
+  return 0;
+}
+
+int serve_directory(const MountOptions& options, const Config& config, const ConfigErrors& errors,
+                    control::HostNames& names, bool foreground) {
+  return serve(options, config, foreground, [&](const Clock& clock) {
+    for (const std::string& warning : errors.warnings()) log_answer(spdlog::level::warn, warning);
+    auto mount = DirectoryMount::make(options, config, names, clock);
+    if (mount) {
+      for (const std::string& line : start_lines(config)) spdlog::info("{}", line);
+    }
+    return mount;
+  });
+}
+
+int serve_orangefs(const MountOptions& options, bool foreground) {
+  return serve(options, Config(), foreground,
+               [&](const Clock& clock) { return pvfs::OrangefsMount::make(options, clock); });
+}
+
+struct CommandLine {
+  std::string source;
+  std::string directory;
+  std::vector<std::string> lists;
+  bool foreground = false;
+  bool only_check = false;
+  bool ignored_flags = false;
+  std::vector<std::string> ignored;
+};
+
+void define(const Command& app, CommandLine& line) {
+  app.add_option("SOURCE", line.source,
+                 "posix:DIRECTORY, what is mounted already, or tcp://HOST:PORT/NAME")
+      .required();
+  app.add_option("DIRECTORY", line.directory, "where it appears").required();
+  app.add_option("-o", line.lists, "options, with commas between them")
+      .value_name("OPTIONS")
+      .one_value_each_time();
+}
+
+void define_program(const Command& app, CommandLine& line) {
+  define(app, line);
+  app.add_flag("-f,--foreground", line.foreground, "stay in the foreground");
+  app.add_flag("--check-config", line.only_check, "say what the configuration will do, and exit");
+}
+
+// mount(8) calls its helper for a file system with letters of its own.
+bool is_mount_helper(std::string_view program) {
+  return program.substr(program.rfind('/') + 1) == "mount.vpfs";
+}
+
+void define_helper(const Command& app, CommandLine& line, bool& only_pretend) {
+  define(app, line);
+  app.add_flag("--check-config", line.only_check, "say what the configuration will do, and exit");
+  app.add_flag("-f", only_pretend, "do everything but mount");
+  app.add_flag("-s,-n,-v", line.ignored_flags, "for other file systems");
+  app.add_option("-N,-t", line.ignored, "for other file systems");
+}
+
+int run(int argc, char** argv) {
+  const OptionParser app(
+      "Mounts an OrangeFS, or a directory so that its applications get shares of it.");
+  CommandLine line;
+  bool only_pretend = false;
+  if (is_mount_helper(argv[0])) {
+    define_helper(app, line, only_pretend);
+  } else {
+    define_program(app, line);
+  }
+  if (const auto code = app.parse("vpfs-mount", argc, argv)) return *code;
+  auto options = parse_mount_options(line.source, absolute(line.directory), line.lists);
+  if (!options) {
+    complain(options.error().message);
+    return kBadUsage;
+  }
+  if (options->address) {
+    if (line.only_check || only_pretend) return 0;
+    return serve_orangefs(*options, line.foreground);
+  }
+  options->source = absolute(options->source);
+  if (!options->config.empty()) options->config = absolute(options->config);
+  control::HostNames names;
+  Node node = this_node();
+  names.set_own(std::move(node.names), std::move(node.addresses));
+  ConfigErrors errors(options->config);
+  const std::optional<Config> config = load_config_file(errors, options->control, nullptr, &names);
+  if (!config) {
+    std::cerr << errors.to_string();
+    return kBadUsage;
+  }
+  if (line.only_check) {
+    for (const std::string& warning : errors.warnings()) {
+      std::cerr << "warning: " << warning << "\n";
+    }
+    std::cout << to_summary(*config);
+    return 0;
+  }
+  if (only_pretend) return 0;
+  return serve_directory(*options, *config, errors, names, line.foreground);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vpfs-mount: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <sys/stat.h>
+
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "fuse/credentials.h"
+#include "fuse/posix/files/inodes.h"
+#include "fuse/posix/files/open_file.h"
+#include "fuse/process_jobs.h"
+
+namespace vpfs::fuse {
+
+// The names and attributes of a directory that is mounted elsewhere, as FUSE shows them: every call
+// is passed on to the file system below, in the name of the caller. File data are not passed here
+// (see IoGate).
+//
+// A name is one component, and no call follows it. Objects are reached by descriptors, which lead
+// to them by /proc/self/fd where a call takes a path (decision 0048 has the table).
+//
+// Thread-safe. libfuse calls its operations from any thread.
+class PosixFileSystem {
+ public:
+  struct Options {
+    std::string source;
+    Duration entry_timeout = std::chrono::seconds(1);
+    Duration attribute_timeout = std::chrono::seconds(1);
+    bool acl = true;     // those of the file system below are checked, if it has any
+    bool shared = true;  // several users may use it
+  };
+
+  // The jobs and the clock outlive it.
+  [[nodiscard]] static Result<std::unique_ptr<PosixFileSystem>> open(Options options,
+                                                                     ProcessJobs& jobs,
+                                                                     const Clock& clock);
+  // For MountPoint, with the file system as their owner.
+  [[nodiscard]] static const fuse_lowlevel_ops& operations();
+
+  [[nodiscard]] Inode& inode(fuse_ino_t number);
+  [[nodiscard]] fuse_ino_t number_of(const Inode& inode);
+  // Opens an object that the kernel knows, for calls on it. Null with errno: ESTALE if it is gone.
+  [[nodiscard]] ObjectPath path(fuse_ino_t number) { return inodes_.path(inode(number)); }
+  [[nodiscard]] Inodes& inodes() { return inodes_; }
+  [[nodiscard]] OpenFiles& files() { return open_files_; }
+  [[nodiscard]] FileUsers& file_users() { return file_users_; }
+  [[nodiscard]] OpenDirectories& directories() { return open_directories_; }
+  [[nodiscard]] const Options& options() const { return options_; }
+  // Whether files may be opened past the page cache (MountPoint::has_direct_io()). Before threads
+  // use it.
+  void set_direct_io(bool has_it) { has_direct_io_ = has_it; }
+  [[nodiscard]] bool has_direct_io() const { return has_direct_io_; }
+  [[nodiscard]] ProcessGroups& groups() { return groups_; }
+  [[nodiscard]] ProcessJobs& jobs() { return jobs_; }
+
+  // Looks a name up, for the kernel and on the user's behalf. Returns an errno, or 0 with the
+  // entry. Without `mounts`, a name on which something is mounted has EXDEV.
+  [[nodiscard]] int look_up(fuse_ino_t parent, const char* name, uid_t user,
+                            fuse_entry_param& entry, bool mounts = true);
+  // The same of an object that is open, as what has just been made with that name.
+  [[nodiscard]] int enter(int opened, const Inodes::Cause& cause, fuse_entry_param& entry);
+  // The path that leads to an open object, for calls that take no descriptor.
+  [[nodiscard]] static std::string path_to(const Descriptor& opened);
+  // Gives files of other devices below numbers of their own.
+  void number(struct stat& attributes) const;
+  // Opens an object that is open with O_PATH. -1 with errno.
+  [[nodiscard]] int open_again(const Descriptor& path, int flags) const;
+  // Whether the directory below has ACLs, as it said when it was mounted.
+  [[nodiscard]] bool has_acl() const { return has_acl_; }
+
+ private:
+  PosixFileSystem(Options options, Descriptor root, const struct stat& attributes,
+                  Descriptor descriptors, ProcessJobs& jobs, const Clock& clock);
+
+  const Options options_;
+  Inodes inodes_;
+  FileUsers file_users_;
+  OpenFiles open_files_;
+  OpenDirectories open_directories_;
+  Descriptor descriptors_;  // /proc/self/fd
+  ProcessGroups groups_;
+  ProcessJobs& jobs_;
+  bool has_direct_io_ = false;
+  bool has_acl_ = false;
+};
+
+// The owner of the session of a libfuse request, for its operations.
+[[nodiscard]] PosixFileSystem& file_system_of(fuse_req_t request);
+// The calling thread takes the caller's place. False: it cannot, and the request has its answer.
+[[nodiscard]] bool take_place_of_caller(fuse_req_t request);
+
+// An operation as libfuse takes it, of one that gets its file system, in the caller's place.
+template <auto Operation>
+struct InPlaceOfCaller;
+template <typename... Arguments, void (*Operation)(fuse_req_t, PosixFileSystem&, Arguments...)>
+struct InPlaceOfCaller<Operation> {
+  static void call(fuse_req_t request, Arguments... arguments) {
+    if (take_place_of_caller(request)) Operation(request, file_system_of(request), arguments...);
+  }
+};
+template <auto Operation>
+inline constexpr auto in_place_of_caller = InPlaceOfCaller<Operation>::call;
+
+// The most that one request copies from file to file, so that a share can be kept.
+inline constexpr std::size_t kLargestCopy = std::size_t{16} << 20;
+
+// Parts of the table of operations.
+void add_name_operations(fuse_lowlevel_ops& operations);
+void add_file_operations(fuse_lowlevel_ops& operations);
+void add_directory_operations(fuse_lowlevel_ops& operations);
+void add_attribute_operations(fuse_lowlevel_ops& operations);
+
+}  // namespace vpfs::fuse

@@ -1,0 +1,74 @@
+#include "fuse/posix/files/forgetter.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/signal_block.h"
+
+namespace vpfs::fuse {
+namespace {
+
+constexpr std::size_t kThreads = 16;
+constexpr std::size_t kStep = 16;
+
+}  // namespace
+
+Forgetter::Forgetter(Inodes& inodes, std::unique_ptr<Channel> channel)
+    : inodes_(inodes), channel_(std::move(channel)) {
+  const SignalBlock no_signals;
+  threads_.reserve(kThreads);
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    try {
+      threads_.emplace_back([this] { run(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+      break;  // fewer will do
+    }
+  }
+}
+
+Forgetter::~Forgetter() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& each : threads_) each.join();
+}
+
+void Forgetter::look_at(uid_t user) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_turn(user)) return;
+    turns_.push_back({.user = user, .left = inodes_.stay_open(user)});
+  }
+  changed_.notify_all();
+}
+
+bool Forgetter::has_turn(uid_t user) const {
+  return std::ranges::find(turns_, user, &Turn::user) != turns_.end();
+}
+
+// A step for each user in turn: the kernel may take long for one of them.
+void Forgetter::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stops_ || !turns_.empty(); });
+    if (stops_) return;
+    Turn turn = turns_.front();
+    turns_.pop_front();
+    // What the kernel forgets comes back as messages of its own, a little later. So it is asked for
+    // each object once; those in use are not forgotten.
+    const std::size_t looks = std::min(turn.left, kStep);
+    turn.left -= looks;
+    if (turn.left > 0) turns_.push_back(turn);
+    lock.unlock();
+    for (const Inodes::Name& each : inodes_.names_to_forget(turn.user, looks)) {
+      channel_->forget_name(each.parent, each.entry);
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace vpfs::fuse

@@ -1,0 +1,184 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "fuse/descriptor.h"
+#include "fuse/posix/files/file_handle.h"
+#include "fuse/user_shares.h"
+
+namespace vpfs::fuse {
+
+// An object that is open with O_PATH, for calls on it. -1: none.
+using ObjectPath = std::shared_ptr<const Descriptor>;  // a call shares it with the table
+
+// What names an object of the directory below, for ever: its handle or, where the file system has
+// none that serves, its number. A number is used again when its object is gone, so such an object
+// stays open while it is known.
+struct ObjectName {
+  dev_t device = 0;
+  FileHandle handle;  // kPinned as its type: the bytes are those of the object's number
+
+  static constexpr std::int32_t kPinned = INT32_MIN;
+  [[nodiscard]] bool is_pinned() const { return handle.type == kPinned; }
+  bool operator==(const ObjectName& other) const {
+    return device == other.device && handle.type == other.handle.type &&
+           handle.bytes == other.handle.bytes;
+  }
+};
+
+// A file, directory or other object of the directory below that the kernel knows. Its fields belong
+// to the table, except for those that never change.
+struct Inode {
+  const ObjectName* name = nullptr;   // the table's own; never changes
+  ino_t number = 0;                   // never changes
+  mode_t type = 0;                    // S_IFMT of its mode; never changes
+  std::uint64_t lookups = 0;          // of the kernel
+  ObjectPath path;                    // if it is open
+  std::list<Inode*>::iterator place;  // in the list of those that are open
+
+  // If it stays open: the user that pays for it, and a name that the kernel knew it by.
+  uid_t user = 0;
+  std::uint64_t parent = 0;  // the kernel's number
+  std::string entry;
+
+  // What the last open saw, for the page cache (see OpenFile).
+  timespec seen_changed = {};
+  off_t seen_size = -1;
+};
+
+// All of them. A known object takes memory, and no descriptor: those that calls have used lately
+// are open, at most `paths`. Where handles do not serve, each known object is open. Then a user may
+// have as many as the shares of descriptors allow, and the kernel is asked in time to forget the
+// oldest (names_to_forget()). A call that finds no room waits a little for what the kernel forgets,
+// unless nothing of its user's can be forgotten.
+//
+// Thread-safe.
+class Inodes {
+ public:
+  struct Limits {
+    std::size_t paths = 256;
+    std::size_t descriptors = 1024;                // of open files and of objects that stay open
+    bool shared = true;                            // among users
+    std::chrono::milliseconds longest_wait{1500};  // for room
+  };
+
+  // `root` stays open for ever.
+  Inodes(Descriptor root, const struct stat& attributes, Limits limits);
+
+  [[nodiscard]] Inode& root() { return *root_; }
+  [[nodiscard]] dev_t root_device() const { return root_->name->device; }
+
+  // One more look-up by the kernel of what a directory has under a name, with its attributes. Null
+  // with 0: it is not known, or the name has changed meanwhile, or it has no handle that serves.
+  // Null with an errno.
+  [[nodiscard]] Inode* look_up_known(int directory, const char* name, struct stat& attributes,
+                                     int& problem);
+  // The name of the kernel's look-up, if there was one, and on whose behalf it came.
+  struct Cause {
+    uid_t user = 0;
+    std::uint64_t parent = 0;
+    const char* entry = "";
+    bool is_mount = false;  // FoundEntry::is_mount
+  };
+  // The same of an object that is open; `attributes` are its own. It may wait briefly. Null:
+  // ENFILE, the user has as many open as it may.
+  [[nodiscard]] Inode* look_up(Descriptor opened, const struct stat& attributes,
+                               const Cause& cause);
+  // The kernel takes look-ups back. The object is forgotten with the last.
+  void forget(Inode& inode, std::uint64_t lookups);
+
+  // Opens the object if it is not. Null with errno.
+  [[nodiscard]] ObjectPath path(Inode& inode);
+
+  // Whether an open finds the file as the last one did. `settled`: a later change would show in the
+  // time of the last change.
+  [[nodiscard]] bool is_unchanged(Inode& inode, const struct stat& now, bool settled);
+
+  // How long a call waits for room. The kernel holds the lock of a directory while a name is looked
+  // up or made in it, and forgets none of its names meanwhile. So such a call must not wait long.
+  enum class Patience { brief, enough };
+  // A descriptor for a file that a user opens. False: it has as many as it may (ENFILE).
+  [[nodiscard]] bool take_descriptor(uid_t user, Patience patience);
+  void give_descriptor_back(uid_t user);
+
+  // Called when a user has many objects that stay open, by the thread that opened one more; it must
+  // only post. Set before threads use the table.
+  void when_many_stay_open(std::function<void(uid_t user)> tell) { tell_ = std::move(tell); }
+  struct Name {
+    std::uint64_t parent = 0;  // the kernel's number
+    std::string entry;
+  };
+  // How many of the user's objects stay open; 0 if that is not many.
+  [[nodiscard]] std::size_t stay_open(uid_t user) const;
+  // Those that the kernel should forget among so many of the user's objects that stay open, the
+  // oldest first; none if few stay open, and no directories. The same comes again only after all
+  // others.
+  [[nodiscard]] std::vector<Name> names_to_forget(uid_t user, std::size_t looks);
+  // Whether the kernel may be told of one more object for the user. It may wait briefly. False with
+  // ENFILE in errno.
+  [[nodiscard]] bool may_know_more(uid_t user);
+  // Whether the user has so many objects that stay open that the kernel should be told of no more
+  // than it asks for.
+  [[nodiscard]] bool knows_enough(uid_t user) const;
+
+  [[nodiscard]] std::size_t size() const;
+  // Objects that are open, for calls on them or because they stay so.
+  [[nodiscard]] std::size_t open_objects() const;
+
+ private:
+  struct Hash {
+    std::size_t operator()(const ObjectName& name) const {
+      return std::hash<std::string>()(name.handle.bytes) + name.device;
+    }
+  };
+
+  [[nodiscard]] std::uint64_t free_descriptors() const;
+  [[nodiscard]] bool may_take(uid_t user) const;
+  [[nodiscard]] bool may_stay_open(uid_t user) const;
+  [[nodiscard]] bool has_many_open(uid_t user) const;
+  void keep_open(Inode& inode, ObjectPath path, ObjectPath& closes);
+  // Waits a moment for what is forgotten if there is little room.
+  void slow_down(std::unique_lock<std::mutex>& lock, uid_t user);
+  // Waits until `may` is true. False: it is not, after the time that the patience allows.
+  template <typename May>
+  [[nodiscard]] bool wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user,
+                                   Patience patience, May may);
+
+  [[nodiscard]] ObjectName name_of(std::optional<FileHandle> handle, const struct stat& attributes,
+                                   bool is_mount) const;
+
+  const HandleAnchor anchor_;
+  const Limits limits_;
+  std::function<void(uid_t user)> tell_;
+  mutable std::mutex mutex_;
+  std::unordered_map<ObjectName, std::unique_ptr<Inode>, Hash> all_;
+  std::list<Inode*> open_;  // those that can be closed, the last used first
+  // Those that stay open, of each user, the oldest first. The root is not among them.
+  std::unordered_map<uid_t, std::list<Inode*>> pinned_;
+  std::size_t pinned_count_ = 0;
+  UserShares shares_;  // of descriptors
+  std::condition_variable room_;
+  std::size_t waiting_ = 0;  // for room
+  // Users with a wait that was in vain, by its patience, if nothing has been forgotten since. Their
+  // calls do not wait so again: what they have may be in use, and others may need the lock of the
+  // directory.
+  std::array<std::unordered_set<uid_t>, 2> in_vain_;
+  Inode* root_ = nullptr;
+};
+
+}  // namespace vpfs::fuse

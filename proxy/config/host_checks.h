@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+
+#include "base/config_reader.h"
+#include "proxy/config/config.h"
+
+namespace vpfs::proxy {
+
+// Checks what a configuration needs of its host: the status file is writable, the kernel has the
+// congestion control, and the proxy does not connect to itself. Resolves names, which blocks. With
+// `running` it resolves none, because addresses cannot change.
+void check_host(const Config& config, ConfigErrors& errors, const Config* running = nullptr);
+
+// The configuration file that `errors` is about, parsed and checked against the host.
+[[nodiscard]] std::optional<Config> load_config_file(ConfigErrors& errors,
+                                                     const Config* running = nullptr,
+                                                     const stage::Names* names = nullptr);
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,137 @@
+#include "sim/cluster/placement/batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace vpfs::sim {
+
+Batch::Batch(MarkovApplication::Site site, Settings settings, std::vector<Job> jobs)
+    : site_(site),
+      settings_(std::move(settings)),
+      jobs_(std::move(jobs)),
+      random_(settings_.seed),
+      is_free_(site.topology.nodes(), true),
+      free_(site.topology.nodes()),
+      running_(jobs_.size()),
+      outcomes_(jobs_.size()) {
+  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    VPFS_ASSERT(jobs_[job].profile.tasks <= site_.topology.nodes());
+    site_.engine.at(TimePoint() + jobs_[job].arrival, [this, job] {
+      outcomes_[job].arrived = site_.engine.now();
+      queue_.push_back(job);
+      start_what_fits();
+    });
+  }
+}
+
+Batch::~Batch() = default;
+
+void Batch::start_what_fits() {
+  while (!queue_.empty() && jobs_[queue_.front()].profile.tasks <= free_) {
+    const std::size_t job = queue_.front();
+    queue_.pop_front();
+    start(job);
+  }
+  if (!settings_.backfills) return;
+  for (std::size_t i = 1; i < queue_.size();) {
+    const std::size_t job = queue_[i];
+    if (jobs_[job].profile.tasks > free_ || !may_overtake(job)) {
+      ++i;
+      continue;
+    }
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
+    start(job);
+  }
+}
+
+// EASY backfilling: the first job of the queue can start when enough of those that run have ended.
+// Whoever ends before that, or leaves enough nodes for it then, does not delay it.
+bool Batch::may_overtake(std::size_t job) const {
+  std::vector<const Running*> ends;
+  for (const Running& each : running_) {
+    if (each.application != nullptr) ends.push_back(&each);
+  }
+  std::ranges::sort(ends, {},
+                    [](const Running* each) { return std::pair(each->expected_end, each); });
+  const std::uint32_t wanted = jobs_[queue_.front()].profile.tasks;
+  std::uint32_t free = free_;
+  TimePoint start = site_.engine.now();
+  for (const Running* const each : ends) {
+    if (free >= wanted) break;
+    free += static_cast<std::uint32_t>(each->nodes.size());
+    start = each->expected_end;
+  }
+  return site_.engine.now() + jobs_[job].wall_time <= start ||
+         jobs_[job].profile.tasks + wanted <= free;
+}
+
+void Batch::start(std::size_t job) {
+  Running& running = running_[job];
+  running.nodes = take_nodes(jobs_[job].profile.tasks);
+  running.expected_end = site_.engine.now() + jobs_[job].wall_time;
+  MarkovApplication::Settings settings{.profile = jobs_[job].profile,
+                                       .nodes = running.nodes,
+                                       .data = place_of(running.nodes),
+                                       .is_staged = settings_.is_staged,
+                                       .seed = settings_.seed * jobs_.size() + job,
+                                       .tally = &outcomes_[job].tally};
+  outcomes_[job].started = site_.engine.now();
+  // Its last call comes from inside the application, which is destroyed later.
+  running.application = std::make_unique<MarkovApplication>(
+      site_, std::move(settings),
+      [this, job] { site_.engine.at(site_.engine.now(), [this, job] { end(job); }); });
+  running.application->start();
+}
+
+void Batch::end(std::size_t job) {
+  Running& running = running_[job];
+  outcomes_[job].ended = site_.engine.now();
+  for (const NodeId node : running.nodes) is_free_[node] = true;
+  free_ += static_cast<std::uint32_t>(running.nodes.size());
+  running = {};
+  ++ended_;
+  start_what_fits();
+}
+
+std::vector<NodeId> Batch::take_nodes(std::uint32_t count) {
+  VPFS_ASSERT(count <= free_);
+  std::vector<NodeId> nodes;
+  for (NodeId node = 0; node < is_free_.size(); ++node) {
+    if (is_free_[node]) nodes.push_back(node);
+  }
+  if (settings_.nodes == Nodes::random) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::swap(nodes[i], nodes[i + random_.below(nodes.size() - i)]);
+    }
+  }
+  nodes.resize(count);
+  for (const NodeId node : nodes) is_free_[node] = false;
+  free_ -= count;
+  return nodes;
+}
+
+DataPlace Batch::place_of(const std::vector<NodeId>& nodes) {
+  DataPlace place{.access = settings_.access};
+  if (settings_.data == Data::central) {
+    place.servers = site_.storage.servers();
+  } else if (settings_.data == Data::cache) {
+    place.devices = nodes;
+    place.access = Access::local;
+  } else if (settings_.data == Data::internal) {
+    place.devices = nodes;
+  } else if (settings_.data == Data::shared) {
+    place.devices = settings_.devices;
+  } else {
+    // As many others, at random. An application that has nearly all nodes has fewer.
+    for (const std::uint32_t node : draw_permutation(site_.topology.nodes(), random_)) {
+      if (place.devices.size() == nodes.size()) break;
+      if (std::ranges::find(nodes, node) == nodes.end()) place.devices.push_back(node);
+    }
+    if (place.devices.empty()) place.devices = nodes;
+  }
+  return place;
+}
+
+}  // namespace vpfs::sim

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "sim/cluster/placement/application.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/random.h"
+
+namespace vpfs::sim {
+
+// A batch system: applications wait in a queue until it has nodes for them, and run there.
+class Batch {
+ public:
+  enum class Nodes : std::uint8_t {
+    sequential,  // the free ones with the lowest numbers
+    random,      // any free ones
+  };
+  // Where the data of an application are.
+  enum class Data : std::uint8_t {
+    internal,  // on devices of its own nodes
+    external,  // on devices of other nodes
+    cache,     // on its own nodes, each task's at its own
+    central,   // on the central servers
+    shared,    // on the devices of Settings::devices, whoever has their nodes
+  };
+  struct Settings {
+    Nodes nodes = Nodes::sequential;
+    // A later application may go first if that does not delay the first one of the queue, as far as
+    // the wall times say that users ask for.
+    bool backfills = false;
+    Data data = Data::internal;
+    std::vector<NodeId> devices;  // of Data::shared; at least one
+    Access access = Access::disperse;
+    bool is_staged = false;  // in from the central servers and out again, unless data are there
+    std::uint64_t seed = 1;
+  };
+  struct Job {
+    Profile profile;
+    Duration arrival = {};
+    Duration wall_time = {};  // that its user asks for; only backfilling looks at it
+  };
+  struct Outcome {
+    TimePoint arrived;
+    TimePoint started;
+    TimePoint ended;
+    Tally tally;
+  };
+
+  // REQUIRES: no job has more tasks than there are nodes.
+  Batch(MarkovApplication::Site site, Settings settings, std::vector<Job> jobs);
+  ~Batch();
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  [[nodiscard]] bool is_done() const { return ended_ == jobs_.size(); }
+  [[nodiscard]] std::size_t ended() const { return ended_; }
+  // By job, in their order. REQUIRES: is_done().
+  [[nodiscard]] const std::vector<Outcome>& outcomes() const { return outcomes_; }
+
+ private:
+  struct Running {
+    std::unique_ptr<MarkovApplication> application;
+    std::vector<NodeId> nodes;
+    TimePoint expected_end;
+  };
+
+  void start_what_fits();
+  // Whether the job may overtake the first one of the queue.
+  [[nodiscard]] bool may_overtake(std::size_t job) const;
+  void start(std::size_t job);
+  void end(std::size_t job);
+  [[nodiscard]] std::vector<NodeId> take_nodes(std::uint32_t count);
+  [[nodiscard]] DataPlace place_of(const std::vector<NodeId>& nodes);
+
+  MarkovApplication::Site site_;
+  Settings settings_;
+  std::vector<Job> jobs_;
+  Random random_;
+  std::vector<bool> is_free_;  // by node
+  std::uint32_t free_ = 0;
+  std::deque<std::size_t> queue_;
+  std::vector<Running> running_;  // by job
+  std::vector<Outcome> outcomes_;
+  std::size_t ended_ = 0;
+};
+
+}  // namespace vpfs::sim

@@ -1,0 +1,76 @@
+#include "control/site/site_metrics.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "test/control/metrics/exposition.h"
+#include "test/support/places.h"
+
+namespace vpfs::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::IsEmpty;
+
+SiteNumbers example() {
+  SiteNumbers numbers;
+  numbers.name = "main";
+  numbers.policy = "psfa";
+  numbers.term = 7;
+  numbers.capacity.bytes = 1000;
+  numbers.in_force.bytes = 900;
+  numbers.cycles = {
+      .cycles = 20, .late = 3, .sum = 2s, .kept = 20, .p50 = 1ms, .p99 = 2ms, .max = 3ms};
+  numbers.stages = {{.name = "ds1", .connected = true, .late = true, .rules = "in force"},
+                    {.name = "ds2", .connected = true, .rules = "asked"},
+                    {.name = "ds3", .late = true}};
+  numbers.jobs = {{.name = "a", .weight = 2, .stages = 2, .granted = {.bytes = 600}, .done = 5},
+                  {.name = "b", .weight = 1, .stages = 1, .granted = {.bytes = 300}, .done = 9}};
+  numbers.lies = 4;
+  return numbers;
+}
+
+TEST(SiteMetrics, AreWellFormedAndSayWhatIsThere) {
+  const test::Exposition all = test::read_exposition(site_metrics(example(), "1.2", 10));
+  EXPECT_THAT(all.problems, IsEmpty());
+  EXPECT_EQ(all.value("vpfs_coordinator_info",
+                      {{"name", "main"}, {"policy", "psfa"}, {"version", "1.2"}}),
+            1);
+  EXPECT_EQ(all.value("vpfs_coordinator_term"), 7);
+  EXPECT_EQ(all.value("vpfs_coordinator_cycle_seconds_count"), 20);
+  EXPECT_EQ(all.value("vpfs_coordinator_cycle_seconds_sum"), 2);
+  EXPECT_EQ(all.value("vpfs_coordinator_stages", {{"state", "connected"}}), 2);
+  EXPECT_EQ(all.value("vpfs_coordinator_stages", {{"state", "late"}}), 1) << "of the connected";
+  EXPECT_EQ(all.value("vpfs_coordinator_stages", {{"state", "absent"}}), 1);
+  EXPECT_EQ(all.value("vpfs_coordinator_stages_with_rules"), 1);
+  EXPECT_EQ(all.value("vpfs_coordinator_lies_total"), 4);
+  EXPECT_EQ(all.value("vpfs_coordinator_capacity", {{"resource", "bytes"}}), 1000);
+  EXPECT_EQ(all.value("vpfs_coordinator_in_force", {{"resource", "bytes"}}), 900);
+  EXPECT_EQ(
+      all.value("vpfs_coordinator_job_granted", {{"virtual_pfs", "a"}, {"resource", "bytes"}}),
+      600);
+}
+
+// The file also is what the dashboard and the documents are checked against.
+TEST(SiteMetrics, ExampleIsAsInTheFile) {
+  const std::filesystem::path file = test::source("test/data/metrics/coordinator.prom");
+  std::ostringstream expected;
+  expected << std::ifstream(file).rdbuf();
+  const std::string text = site_metrics(example(), "0.1.0 (abc)", 10);
+  if (std::getenv("VPFS_WRITE_EXAMPLE") != nullptr) std::ofstream(file) << text;
+  EXPECT_EQ(text, expected.str());
+}
+
+TEST(SiteMetrics, TheJobsThatHaveDoneMostAreShown) {
+  const test::Exposition all = test::read_exposition(site_metrics(example(), "1.2", 1));
+  EXPECT_EQ(all.value("vpfs_coordinator_jobs"), 2);
+  EXPECT_EQ(all.count("vpfs_coordinator_job_weight"), 1U);
+  EXPECT_EQ(all.value("vpfs_coordinator_job_weight", {{"virtual_pfs", "b"}}), 1);
+}
+
+}  // namespace
+}  // namespace vpfs::coordinator

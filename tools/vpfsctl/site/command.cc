@@ -1,0 +1,241 @@
+#include "tools/vpfsctl/site/command.h"
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/vpfsctl/site/words.h"
+
+namespace vpfs::ctl {
+namespace {
+
+using control::Envelope;
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <typename Field>
+Result<void> add_ids(const std::vector<std::string>& texts, std::string_view option,
+                     const std::function<std::optional<std::uint32_t>(const std::string&)>& look_up,
+                     Field* field) {
+  for (const std::string& text : texts) {
+    std::optional<std::uint32_t> id = number(text);
+    if (!id && look_up) id = look_up(text);
+    if (!id)
+      return fail(fmt::format("{}: \"{}\" is neither a number nor known here", option, text));
+    field->Add(*id);
+  }
+  return {};
+}
+
+// NAME of a rule: a condition there means that NAME was forgotten.
+Result<void> check_rule_name(const Command& command, std::string_view usage) {
+  if (command.name.find('=') != std::string::npos) {
+    return fail(fmt::format("the rule's name is missing before \"{}\": {}", command.name, usage));
+  }
+  return {};
+}
+
+Result<Envelope> rule_start(const Command& command) {
+  if (auto good = check_rule_name(command, "rule start NAME COND [WORDS]"); !good) {
+    return std::unexpected(good.error());
+  }
+  std::vector<std::string> arguments = {command.condition};
+  arguments.insert(arguments.end(), command.words.begin(), command.words.end());
+  Result<ConditionAndWords> split = split_condition(arguments);
+  if (!split) return std::unexpected(split.error());
+  Envelope request;
+  control::Rule& rule = *request.mutable_rule();
+  rule.set_action(control::Rule::START);
+  rule.set_name(command.name);
+  rule.set_condition(std::move(split->condition));
+  for (std::string& word : split->words) rule.add_words(std::move(word));
+  return request;
+}
+
+Result<Envelope> rule_change(const Command& command) {
+  if (auto good = check_rule_name(command, "rule change NAME WORDS"); !good) {
+    return std::unexpected(good.error());
+  }
+  if (command.words.empty()) return fail("expected a word to change, such as weight=8");
+  Envelope request;
+  control::Rule& rule = *request.mutable_rule();
+  rule.set_action(control::Rule::CHANGE);
+  rule.set_name(command.name);
+  for (const std::string& word : command.words) rule.add_words(word);
+  return request;
+}
+
+Result<Envelope> rule_apply(const Command& command) {
+  Envelope request;
+  control::Rule& rule = *request.mutable_rule();
+  rule.set_action(control::Rule::APPLY);
+  rule.set_file(command.file_text);
+  rule.set_file_name(command.file_name);
+  rule.set_dry_run(command.dry_run);
+  if (!command.confirm.empty()) {
+    const Result<std::uint64_t> seconds = parse_seconds(command.confirm);
+    if (!seconds) return fail("--confirm: " + seconds.error().message);
+    if (*seconds == 0) return fail("--confirm: expected a time, such as 60s");
+    rule.set_confirm_seconds(*seconds);
+  }
+  return request;
+}
+
+Envelope rule_action(control::Rule::Action action) {
+  Envelope request;
+  request.mutable_rule()->set_action(action);
+  return request;
+}
+
+Result<Envelope> rule_stop(const Command& command) {
+  Envelope request = rule_action(control::Rule::STOP);
+  request.mutable_rule()->set_name(command.name);
+  return request;
+}
+
+Result<Envelope> rule_rollback(const Command& command) {
+  Envelope request = rule_action(control::Rule::ROLLBACK);
+  request.mutable_rule()->set_version(command.version);
+  return request;
+}
+
+Result<Envelope> job_start(const Command& command, const Names& names) {
+  Envelope request;
+  control::Job& job = *request.mutable_job();
+  job.set_action(control::Job::START);
+  job.set_jobid(command.name);
+  if (command.nodes == 0) return fail("--nodes: expected the number of nodes, at least 1");
+  job.set_nodes(command.nodes);
+  if (auto good = add_ids(command.users, "--uid", names.user, job.mutable_uids()); !good) {
+    return std::unexpected(good.error());
+  }
+  if (auto good = add_ids(command.groups, "--gid", names.group, job.mutable_gids()); !good) {
+    return std::unexpected(good.error());
+  }
+  Result<std::vector<std::string>> clients = split_clients(command.clients);
+  if (!clients) return fail("--clients: " + clients.error().message);
+  for (std::string& client : *clients) job.add_clients(std::move(client));
+  job.set_account(command.account);
+  if (!command.time_limit.empty()) {
+    const Result<std::uint64_t> seconds = parse_time_limit(command.time_limit);
+    if (!seconds) return fail("--time-limit: " + seconds.error().message);
+    job.set_time_limit_seconds(*seconds);
+  }
+  for (const std::string& word : command.words) job.add_words(word);
+  return request;
+}
+
+Envelope job_action(control::Job::Action action, const std::string& jobid) {
+  Envelope request;
+  request.mutable_job()->set_action(action);
+  request.mutable_job()->set_jobid(jobid);
+  return request;
+}
+
+Result<Envelope> bypass(const Command& command) {
+  Envelope request;
+  control::Bypass& body = *request.mutable_bypass();
+  if (command.name != "on" && command.name != "off") {
+    return fail(fmt::format("bypass \"{}\": expected on or off", command.name));
+  }
+  body.set_on(command.name == "on");
+  for (const std::string& word : command.words) {
+    if (!body.on()) return fail(fmt::format("bypass off takes no \"{}\"", word));
+    if (!word.starts_with("for=")) {
+      return fail(
+          fmt::format("bypass on: \"{}\" is not known: expected for=TIME, such as for=2h", word));
+    }
+    const Result<std::uint64_t> seconds = parse_seconds(std::string_view(word).substr(4));
+    if (!seconds) return fail("for: " + seconds.error().message);
+    if (*seconds == 0) return fail("for: expected a time, such as for=2h");
+    body.set_for_seconds(*seconds);
+  }
+  return request;
+}
+
+Envelope status_request(bool json) {
+  Envelope request;
+  if (json) {
+    request.mutable_status();
+  } else {
+    request.mutable_stats()->set_rules(true);
+  }
+  return request;
+}
+
+Envelope stats_request(bool rules) {
+  Envelope request;
+  request.mutable_stats()->set_rules(rules);
+  return request;
+}
+
+}  // namespace
+
+Result<Envelope> to_request(const Command& command, const Names& names, bool json) {
+  Envelope request;
+  switch (command.verb) {
+    case Verb::rule_start:
+      return rule_start(command);
+    case Verb::rule_change:
+      return rule_change(command);
+    case Verb::rule_stop:
+      return rule_stop(command);
+    case Verb::rule_list:
+      return rule_action(control::Rule::LIST);
+    case Verb::rule_apply:
+      return rule_apply(command);
+    case Verb::rule_confirm:
+      return rule_action(control::Rule::CONFIRM);
+    case Verb::rule_history:
+      return rule_action(control::Rule::HISTORY);
+    case Verb::rule_rollback:
+      return rule_rollback(command);
+    case Verb::job_start:
+      return job_start(command, names);
+    case Verb::job_stop:
+      return job_action(control::Job::STOP, command.name);
+    case Verb::job_list:
+      return job_action(control::Job::LIST, "");
+    case Verb::status:
+      return status_request(json);
+    case Verb::top:
+    case Verb::stat:
+      return stats_request(true);
+    case Verb::job_stats:
+      return stats_request(false);
+    case Verb::bypass:
+      return bypass(command);
+    case Verb::who:
+      request.mutable_why()->set_who(command.name);
+      break;
+    case Verb::reload:
+      request.mutable_reload();
+      break;
+    case Verb::drain:
+      request.mutable_drain();
+      break;
+  }
+  return request;
+}
+
+bool may_be_atomic(const Command& command) {
+  switch (command.verb) {
+    case Verb::rule_start:
+    case Verb::rule_change:
+    case Verb::rule_stop:
+      return true;
+    case Verb::rule_apply:
+      return !command.dry_run;
+    default:
+      return false;
+  }
+}
+
+}  // namespace vpfs::ctl

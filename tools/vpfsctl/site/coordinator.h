@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/wire/client.h"
+#include "control/wire/control.pb.h"
+#include "tools/vpfsctl/site/answer.h"
+#include "tools/vpfsctl/site/command.h"
+#include "tools/vpfsctl/site/site.h"
+
+namespace vpfs::ctl {
+
+// Whether a command is about what the coordinator itself has, its rules and jobs; others go through
+// it to its stages.
+[[nodiscard]] bool is_of_coordinator(const Command& command);
+
+// Asks these stages, or all if there are none.
+[[nodiscard]] control::Envelope forwarded(control::Envelope request,
+                                          const std::vector<std::string>& stages);
+
+// The answers of stages in that of their coordinator. Its own answer, if it has asked none.
+[[nodiscard]] std::vector<Answer> answers_of_stages(Answer coordinator);
+
+// The same, with errors that speak of a coordinator.
+[[nodiscard]] SiteOptions for_coordinator(SiteOptions options);
+
+// A coordinator, and its stages through it.
+class Coordinator {
+ public:
+  Coordinator(control::PortAddress address, SiteOptions options);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Answer ask(const control::Envelope& request);
+  // In the order of their names.
+  [[nodiscard]] std::vector<Answer> ask_stages(const control::Envelope& request,
+                                               const std::vector<std::string>& stages);
+
+ private:
+  const std::string name_;
+  const SiteOptions options_;
+  control::SiteClient client_;
+};
+
+}  // namespace vpfs::ctl

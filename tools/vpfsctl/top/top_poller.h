@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "net/async.h"
+#include "tools/vpfsctl/site/answer.h"
+#include "tools/vpfsctl/site/site.h"
+#include "tools/vpfsctl/site/targets.h"
+
+namespace vpfs::ctl {
+
+// Asks proxies the same again and again on a thread of its own, each for itself: one that is silent
+// delays no other. A lost connection is made anew.
+class TopPoller {
+ public:
+  TopPoller(std::vector<Target> targets, SiteOptions options, control::Envelope request,
+            Duration period);
+  ~TopPoller();
+  TopPoller(const TopPoller&) = delete;
+  TopPoller& operator=(const TopPoller&) = delete;
+
+  // What came since the last call, oldest first, with the proxy's index.
+  [[nodiscard]] std::vector<std::pair<std::size_t, Answer>> take();
+
+ private:
+  [[nodiscard]] net::Task<> poll(std::size_t proxy);
+  [[nodiscard]] net::Task<Answer> ask_once(std::size_t proxy,
+                                           std::unique_ptr<control::ClientSession>& session);
+
+  const std::vector<Target> targets_;
+  const SiteOptions options_;
+  const control::Envelope request_;
+  const Duration period_;
+  asio::io_context context_{1};
+  std::mutex mutex_;  // of answers_
+  std::vector<std::pair<std::size_t, Answer>> answers_;
+  std::thread thread_;
+};
+
+}  // namespace vpfs::ctl
