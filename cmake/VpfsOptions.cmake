@@ -17,10 +17,11 @@ endif()
 
 if(VPFS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(VPFS_CCACHE_PROGRAM ccache REQUIRED)
-  # Without these, ccache does not cache objects that use a precompiled header.
+  # Without the first, ccache does not cache objects that use a precompiled header. The others let
+  # clones share objects that use none.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-      ${VPFS_CCACHE_PROGRAM})
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${VPFS_CCACHE_PROGRAM})
 endif()
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
@@ -33,6 +34,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # asio 1.22 does not detect coroutines in clang with libstdc++.
   add_compile_definitions(ASIO_HAS_CO_AWAIT=1 ASIO_HAS_STD_COROUTINE=1)
   add_compile_options(-Xclang -fno-pch-timestamp)
+  # No object names the clone that it was compiled in.
+  add_compile_options(-fdebug-compilation-dir=. -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 has false positives of these kinds in its own library and in coroutine frames.
