@@ -150,7 +150,8 @@ void keep_descriptors_from_programs() {
 
 // A process that does not wait for its writes can have this many of them held, and each keeps its
 // data here. So they may take a part of the machine's memory, and no more. Those of other processes
-// must not wait for them, so it is a large part.
+// must not wait for them, so it is a large part. A mount of root asks for more: see
+// MountPoint::Options.
 unsigned most_background() {
   constexpr std::uint64_t kLeast = 256;
   return static_cast<unsigned>(

@@ -14,7 +14,7 @@ namespace vpfs::proxy {
 class Session;
 
 // One I/O from its arrival at the proxy to its end. The worker's pool owns it and the session uses
-// it. Once the dispatcher has it, the dispatcher's lock guards its stage::Held part.
+// it. Once the dispatcher has it, the gate's lock guards its stage::Held part.
 struct PendingIo : stage::Held {
   Session* session = nullptr;
   std::size_t worker = 0;  // that owns the session

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds vpfs with several presets and runs its tests; prints the time of each part and one total.
 
-  script/test           dev: all tests; asan: all but timing; tsan: folders with threads;
-                        each fuzz target for some seconds
+  script/test           dev: tests that start programs, checks, tests by the clock; asan: tests
+                        within a process, and programs; tsan: the same for folders with threads
   script/test --quick   dev build, unit tests only
   script/test --full    also GCC with its unit tests, clang-tidy over every source, ruff and mypy
 

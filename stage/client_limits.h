@@ -32,7 +32,7 @@ namespace vpfs::stage {
 // The work for a request does not depend on how many applications a node has shown. Only the work
 // for a refusal grows with the applications that have held requests.
 //
-// Not thread-safe: the dispatcher guards it.
+// Not thread-safe: its stage owns it.
 class ClientLimits {
  public:
   using Settings = ClientLimitSettings;

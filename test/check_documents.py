@@ -73,6 +73,9 @@ CLUSTERS = Page("docs/simulator.md", tuple(f"sim/cluster/{name}" for name in (
     "application_section.cc", "given_section.cc", "network_section.cc", "scenario.cc", "words.h")), 70, columns=False)
 PAGES = (CLUSTERS, CONFIGURE, COORDINATOR, NUMBERS, METRICS, TOOLS, NAMES, POLICY_KEYS, POLICY_FIELDS)
 
+DECISION = re.compile(r"# (\d{4}): .+\n\nDate: \d{4}-\d\d-\d\d\n\nStatus: (?:in force|superseded by (\d{4}))\n")
+DECISION_PARTS = ["Question", "Choice", "Why", "Not chosen"]
+
 REASONS = "docs/admin/find-out-why.md"
 REASON_SOURCES = (*POLICIES, "schedulers/depth_gate.cc", "schedulers/policy.h", "schedulers/scheduler.cc",
                   "control/admin/stage_snapshot.cc")
@@ -216,8 +219,21 @@ def check_columns(file: pathlib.Path) -> Iterator[str]:
             yield f"{file}:{number}: {len(line)} columns, at most {COLUMNS}"
 
 
+def check_decision(file: pathlib.Path) -> Iterator[str]:
+    number = file.name[:4]
+    head = re.match(DECISION, text_of(file))
+    if not head or head[1] != number:
+        yield f"{file}: expected to begin with '# {number}: TITLE', 'Date: YYYY-MM-DD' and 'Status: ...'"
+    elif head[2] and not list(file.parent.glob(f"{head[2]}-*.md")):
+        yield f"{file}: is superseded by {head[2]}, which is not there"
+    if (parts := re.findall(r"^\*\*(Question|Choice|Why|Not chosen)\.\*\*", text_of(file), re.M)) != DECISION_PARTS:
+        yield f"{file}: expected paragraphs {', '.join(DECISION_PARTS)}, in this order, not {', '.join(parts)}"
+
+
 def main() -> int:
     problems = [*check_words(), *check_reasons()]
+    for file in sorted(pathlib.Path("docs/decisions").glob("*.md")):
+        problems += check_decision(file)
     for file in files():
         is_document = file.suffix == ".md"
         if is_document:

@@ -30,11 +30,11 @@ struct AdapTbfSettings {
 // Buckets keep tokens that the server was too slow for (`realtime`) until the end of the period, so
 // that a capacity that is set a little too high changes no proportion.
 //
-// Jobs form a hierarchy by priority: among jobs whose tokens came in the same slice of time, about
-// a quarter of a period, the one with more nodes goes first. The slice is short because
-// over longer times the first jobs would take the tokens of the others whenever the server is
-// slower than the sum of the rates. A job whose share has a rank of its own is first in the
-// hierarchy. The rank decides before the hierarchy, over any time.
+// Jobs form a hierarchy by priority: among jobs whose tokens came in the same slice of time, a
+// small part of a period, the one with more nodes goes first. The slice is short because over
+// longer times the first jobs would take the tokens of the others whenever the server is slower
+// than the sum of the rates. A job whose share has a rank of its own is first in the hierarchy. The
+// rank decides before the hierarchy, over any time.
 //
 // The equations give tokens to jobs that may be idle by then: a lender gets its tokens back when
 // its burst is over. So a good part of the capacity may belong to jobs that do not wait. The
