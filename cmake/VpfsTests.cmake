@@ -13,6 +13,9 @@ function(vpfs_test_places target)
                                                VPFS_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
+# The target `tests_within_a_process` builds all programs of vpfs_test().
+add_custom_target(tests_within_a_process)
+
 # vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [TIMEOUT seconds] [ASIO]): one
 # GoogleTest program. Every TEST in it is a test of ctest. ASIO is for programs that link asio: it
 # chooses between two sets of precompiled headers, which halve the build time.
@@ -25,6 +28,7 @@ function(vpfs_test name)
     set(ARG_TIMEOUT 60)
   endif()
   vpfs_test_executable(${name} ${ARG_ASIO})
+  add_dependencies(tests_within_a_process ${name})
   target_sources(${name} PRIVATE ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST

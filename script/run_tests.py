@@ -69,7 +69,11 @@ def programs_of(preset: str) -> Tests:
     return Tests(f"{preset}-programs", labels="programs", programs=preset)
 
 
-UNIT = Tests("unit", labels="unit|bare|script")
+QUICK = Part(
+    "dev",
+    [Tests("unit", labels="unit|bare|script")],
+    targets=["programs", "tests_within_a_process"],
+)
 # Tests within a process are compiled once, for ASan and UBSan, which find more; "bare" ones measure
 # what a sanitizer changes.
 DEV = Part(
@@ -263,7 +267,7 @@ def main() -> int:
 
     LOGS.mkdir(parents=True, exist_ok=True)
     runner = Runner(options.jobs)
-    for part in [Part("dev", [UNIT])] if options.quick else FULL if options.full else NORMAL:
+    for part in [QUICK] if options.quick else FULL if options.full else NORMAL:
         runner.part(part)
     if options.full:
         runner.check_python()
