@@ -38,14 +38,14 @@ void add(QueueTimes& to, const QueueTimes& difference) {
 
 }  // namespace
 
-CycleState::CycleState(const CycleSettings& settings, std::unique_ptr<Policy> policy,
+CycleState::CycleState(const CycleSettings& settings, std::unique_ptr<AllocationPolicy> policy,
                        std::uint64_t term)
     : settings_(settings), policy_(std::move(policy)), term_(term) {
   VPFS_ASSERT(settings_.lease > Duration::zero() && settings_.transit >= Duration::zero());
   VPFS_ASSERT(settings_.period > Duration::zero() && settings_.deadline >= Duration::zero());
 }
 
-void CycleState::use(std::unique_ptr<Policy> policy, const Amounts& capacity) {
+void CycleState::use(std::unique_ptr<AllocationPolicy> policy, const Amounts& capacity) {
   policy_ = std::move(policy);
   settings_.capacity = capacity;
 }

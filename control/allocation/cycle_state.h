@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/allocation/allocation_policy.h"
 #include "control/allocation/cap_ledger.h"
 #include "control/allocation/cycle_types.h"
 #include "control/allocation/membership.h"
-#include "control/allocation/policy.h"
 
 namespace vpfs::allocation {
 
@@ -55,11 +55,12 @@ namespace vpfs::allocation {
 class CycleState {
  public:
   // `term` is above all before it. REQUIRES: a positive lease, no negative duration.
-  CycleState(const CycleSettings& settings, std::unique_ptr<Policy> policy, std::uint64_t term);
+  CycleState(const CycleSettings& settings, std::unique_ptr<AllocationPolicy> policy,
+             std::uint64_t term);
 
   // Another policy, or the same one with other settings, from the next cycle on. With a smaller
   // capacity the sum is safe when all have answered once.
-  void use(std::unique_ptr<Policy> policy, const Amounts& capacity);
+  void use(std::unique_ptr<AllocationPolicy> policy, const Amounts& capacity);
 
   // Another capacity from the next cycle on. An aggregator's is the sum of what it was given. As
   // with use(), the sum is safe when settled() is true again.
@@ -186,7 +187,7 @@ class CycleState {
   void begin_sending(TimePoint now);
 
   CycleSettings settings_;
-  std::unique_ptr<Policy> policy_;
+  std::unique_ptr<AllocationPolicy> policy_;
   std::uint64_t term_;
   std::uint64_t sequence_ = 0;
   Membership members_;

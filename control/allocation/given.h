@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "control/allocation/policy.h"
+#include "control/allocation/allocation_policy.h"
 #include "control/allocation/siblings.h"
 #include "control/allocation/within_job.h"
 
@@ -26,7 +26,7 @@ namespace vpfs::allocation {
 // Totals of service elsewhere are what the parent adds to its own, and what the other pairs here
 // did. Only additions count: the first total of a job is a base, as is the first one after
 // forget_totals(). So a parent that begins again at zero, or far above, charges no pair.
-class GivenPolicy final : public Policy {
+class GivenPolicy final : public AllocationPolicy {
  public:
   explicit GivenPolicy(const Amounts& floor) : floor_(floor) {}
 

@@ -70,9 +70,9 @@ std::expected<void, Psfa::NoFloor> Psfa::divide(std::span<const Row> rows, Durat
 
 namespace {
 
-class PsfaPolicy final : public Policy {
+class PsfaPolicy final : public AllocationPolicy {
  public:
-  explicit PsfaPolicy(const PolicySettings& settings) : settings_(settings) {}
+  explicit PsfaPolicy(const AllocationPolicySettings& settings) : settings_(settings) {}
 
   Result<void> allocate(std::span<const Pair> pairs, Duration period, const Amounts& less,
                         std::span<const std::string_view> jobs, std::span<Grant> grants) override {
@@ -142,18 +142,18 @@ class PsfaPolicy final : public Policy {
                     resource.name, jobs[done.error().job], capacity, taken, divided.caps.size()));
   }
 
-  const PolicySettings settings_;
+  const AllocationPolicySettings settings_;
   std::array<Divided, kResources.size()> resources_ = {
       {{.resource = kResources[0]}, {.resource = kResources[1]}, {.resource = kResources[2]}}};
 };
 
 }  // namespace
 
-const PolicyKind kPsfa = {
+const AllocationPolicyKind kPsfa = {
     .name = "psfa",
     .what = "caps that follow what jobs ask for, in proportion to their weights",
     .needs_caps = true,
-    .make = [](const PolicySettings& settings) -> std::unique_ptr<Policy> {
+    .make = [](const AllocationPolicySettings& settings) -> std::unique_ptr<AllocationPolicy> {
       return std::make_unique<PsfaPolicy>(settings);
     }};
 

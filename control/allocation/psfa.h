@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/allocation/allocation_policy.h"
 #include "control/allocation/demands.h"
 #include "control/allocation/max_min.h"
-#include "control/allocation/policy.h"
 #include "control/allocation/within_job.h"
 
 namespace vpfs::allocation {
@@ -113,6 +113,6 @@ class Psfa {
 };
 
 // As a policy: bytes, operations and metadata operations apart.
-extern const PolicyKind kPsfa;
+extern const AllocationPolicyKind kPsfa;
 
 }  // namespace vpfs::allocation

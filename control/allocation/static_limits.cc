@@ -11,9 +11,9 @@ std::optional<std::uint64_t> limit(std::uint64_t amount, std::uint32_t stages) {
   return amount > kMostAmount / stages ? kMostAmount : amount * stages;
 }
 
-class StaticPolicy final : public Policy {
+class StaticPolicy final : public AllocationPolicy {
  public:
-  explicit StaticPolicy(const PolicySettings& settings) : settings_(settings) {}
+  explicit StaticPolicy(const AllocationPolicySettings& settings) : settings_(settings) {}
 
   Result<void> allocate(std::span<const Pair> pairs, Duration /*period*/, const Amounts& /*less*/,
                         std::span<const std::string_view> jobs, std::span<Grant> grants) override {
@@ -37,16 +37,16 @@ class StaticPolicy final : public Policy {
   }
 
  private:
-  const PolicySettings settings_;
+  const AllocationPolicySettings settings_;
 };
 
 }  // namespace
 
-const PolicyKind kStatic = {
+const AllocationPolicyKind kStatic = {
     .name = "static",
     .what = "the limits that the configuration has for each job, on each stage",
     .needs_caps = true,
-    .make = [](const PolicySettings& settings) -> std::unique_ptr<Policy> {
+    .make = [](const AllocationPolicySettings& settings) -> std::unique_ptr<AllocationPolicy> {
       return std::make_unique<StaticPolicy>(settings);
     }};
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "control/allocation/policy.h"
+#include "control/allocation/allocation_policy.h"
 
 namespace vpfs::allocation {
 
 // The limits that the administrator wrote, on each stage.
-extern const PolicyKind kStatic;
+extern const AllocationPolicyKind kStatic;
 
 }  // namespace vpfs::allocation

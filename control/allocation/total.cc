@@ -9,9 +9,9 @@
 namespace vpfs::allocation {
 namespace {
 
-class TotalPolicy final : public Policy {
+class TotalPolicy final : public AllocationPolicy {
  public:
-  explicit TotalPolicy(const PolicySettings& settings) : floor_(settings.floor) {}
+  explicit TotalPolicy(const AllocationPolicySettings& settings) : floor_(settings.floor) {}
 
   Result<void> allocate(std::span<const Pair> pairs, Duration period, const Amounts& /*less*/,
                         std::span<const std::string_view> /*jobs*/,
@@ -43,11 +43,12 @@ class TotalPolicy final : public Policy {
 
 }  // namespace
 
-const PolicyKind kTotal = {.name = "total",
-                           .what = "shares by weight of what jobs get on all stages together",
-                           .needs_elsewhere = true,
-                           .make = [](const PolicySettings& settings) -> std::unique_ptr<Policy> {
-                             return std::make_unique<TotalPolicy>(settings);
-                           }};
+const AllocationPolicyKind kTotal = {
+    .name = "total",
+    .what = "shares by weight of what jobs get on all stages together",
+    .needs_elsewhere = true,
+    .make = [](const AllocationPolicySettings& settings) -> std::unique_ptr<AllocationPolicy> {
+      return std::make_unique<TotalPolicy>(settings);
+    }};
 
 }  // namespace vpfs::allocation

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "control/allocation/policy.h"
+#include "control/allocation/allocation_policy.h"
 
 namespace vpfs::allocation {
 
@@ -12,6 +12,6 @@ namespace vpfs::allocation {
 //
 // A job with a bound (Pair::most) has caps too: its bound is divided among its stages by demand, as
 // PSFA does within a job. The capacity of the site is not divided.
-extern const PolicyKind kTotal;
+extern const AllocationPolicyKind kTotal;
 
 }  // namespace vpfs::allocation

@@ -10,19 +10,20 @@
 
 #include "base/log/log.h"
 #include "base/version.h"
-#include "control/allocation/policy.h"
+#include "control/allocation/allocation_policy.h"
 #include "control/store/journal.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::coordinator {
 namespace {
 
+using allocation::AllocationPolicyKind;
+using allocation::AllocationPolicySettings;
 using allocation::CycleSettings;
-using allocation::PolicyKind;
-using allocation::PolicySettings;
 using control::make_error;
 
-CycleSettings cycle_settings(const Config& config, const PolicyKind& policy, TimePoint clear_from) {
+CycleSettings cycle_settings(const Config& config, const AllocationPolicyKind& policy,
+                             TimePoint clear_from) {
   CycleSettings settings;
   // Other policies give only caps of single jobs, whose sum has no meaning.
   if (policy.needs_caps) settings.capacity = config.capacity;
@@ -90,8 +91,8 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
   return coordinator;
 }
 
-std::unique_ptr<allocation::Policy> Coordinator::make_policy() {
-  PolicySettings settings;
+std::unique_ptr<allocation::AllocationPolicy> Coordinator::make_policy() {
+  AllocationPolicySettings settings;
   settings.capacity = config_.capacity;
   settings.floor = config_.floor;
   for (const JobConfig& job : config_.jobs) settings.limits[job.name] = job.limit;

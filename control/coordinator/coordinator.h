@@ -70,7 +70,7 @@ class Coordinator final : private StageLinks::Host, private ParentLink::Host {
   void led(bool is_led) override;
   void ask(const control::Envelope& request, ParentLink::Done done) override;
 
-  [[nodiscard]] std::unique_ptr<allocation::Policy> make_policy();
+  [[nodiscard]] std::unique_ptr<allocation::AllocationPolicy> make_policy();
   // That of most stages; null: there is none.
   [[nodiscard]] const std::string* common_cost_model() const;
   void await_signal();
@@ -85,7 +85,7 @@ class Coordinator final : private StageLinks::Host, private ParentLink::Host {
   const Term term_;
   const std::uint64_t incarnation_;
   std::unique_ptr<TermStore> terms_;  // keeps others from the journal
-  const allocation::PolicyKind& policy_;
+  const allocation::AllocationPolicyKind& policy_;
   allocation::GivenPolicy* given_ = nullptr;  // the aggregator's policy, which state_ owns
   asio::io_context context_{1};
   asio::signal_set signals_;

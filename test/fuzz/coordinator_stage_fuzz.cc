@@ -221,8 +221,8 @@ class Run {
     settings.most_flows = 64;
     return settings;
   }
-  static std::unique_ptr<allocation::Policy> policy(FuzzInput& in) {
-    allocation::PolicySettings settings;
+  static std::unique_ptr<allocation::AllocationPolicy> policy(FuzzInput& in) {
+    allocation::AllocationPolicySettings settings;
     settings.capacity.bytes = kCapacity;
     settings.limits["a"] = {.bytes = 1000};
     const auto all = allocation::policies();

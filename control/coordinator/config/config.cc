@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/config_file.h"
-#include "control/allocation/policy.h"
+#include "control/allocation/allocation_policy.h"
 #include "control/wire/rights.h"
 #include "schedulers/share.h"
 
@@ -40,7 +40,8 @@ void read_amounts(ConfigReader reader, Amounts& amounts) {
 
 void read_policy(ConfigReader& reader, Config& config) {
   std::vector<std::string> names;
-  for (const allocation::PolicyKind* kind : allocation::policies()) names.emplace_back(kind->name);
+  for (const allocation::AllocationPolicyKind* kind : allocation::policies())
+    names.emplace_back(kind->name);
   reader.choose("policy", &config.policy, names);
   read_amounts(reader.child("capacity"), config.capacity);
   read_amounts(reader.child("floor"), config.floor);

@@ -23,8 +23,8 @@ struct Absence {
 };
 
 struct CoordinatorSettings {
-  const allocation::PolicyKind* policy = nullptr;  // not null
-  allocation::PolicySettings amounts;              // capacity and floor of all servers together
+  const allocation::AllocationPolicyKind* policy = nullptr;  // not null
+  allocation::AllocationPolicySettings amounts;  // capacity and floor of all servers together
   Duration period = std::chrono::milliseconds(50);
   Duration lease = std::chrono::seconds(1);
   Duration transit = std::chrono::milliseconds(500);

@@ -62,7 +62,7 @@ struct WhatIf::Part : ProxiedServer::Request {
 std::string problem_of(const Scenario& scenario, const stage::Config& config) {
   if (!scenario.coordinator) return "";
   const PolicyKind& policy = stage::policy_of(config);
-  const allocation::PolicyKind& coordinator = *scenario.coordinator->policy;
+  const allocation::AllocationPolicyKind& coordinator = *scenario.coordinator->policy;
   const bool is_able = (policy.caps || !coordinator.needs_caps) &&
                        (policy.elsewhere || !coordinator.needs_elsewhere);
   if (is_able) return "";

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "control/allocation/allocation_policy.h"
 #include "control/allocation/given.h"
-#include "control/allocation/policy.h"
 #include "test/control/allocation/pairs.h"
 
 namespace vpfs::allocation {
@@ -21,13 +21,13 @@ using test::Did;
 constexpr Amounts kCapacity = {
     .bytes = 1'000'000'000, .operations = 50'000, .metadata_operations = 20'000};
 
-PolicySettings settings() {
+AllocationPolicySettings settings() {
   return {.capacity = kCapacity,
           .floor = {},
           .limits = {{"job1", {.bytes = 500, .metadata_operations = 50}}}};
 }
 
-std::unique_ptr<Policy> make_given(const PolicySettings& settings) {
+std::unique_ptr<AllocationPolicy> make_given(const AllocationPolicySettings& settings) {
   auto policy = std::make_unique<GivenPolicy>(settings.floor);
   policy->begin_parent();
   for (std::uint64_t job = 0; job < 9; job += 2) {
@@ -40,14 +40,14 @@ std::unique_ptr<Policy> make_given(const PolicySettings& settings) {
   return policy;
 }
 
-constexpr PolicyKind kGiven = {.name = "given",
-                               .what = "what a parent granted",
-                               .needs_caps = true,
-                               .needs_elsewhere = true,
-                               .make = make_given};
+constexpr AllocationPolicyKind kGiven = {.name = "given",
+                                         .what = "what a parent granted",
+                                         .needs_caps = true,
+                                         .needs_elsewhere = true,
+                                         .make = make_given};
 
-std::vector<const PolicyKind*> all() {
-  std::vector<const PolicyKind*> kinds(policies().begin(), policies().end());
+std::vector<const AllocationPolicyKind*> all() {
+  std::vector<const AllocationPolicyKind*> kinds(policies().begin(), policies().end());
   kinds.push_back(&kGiven);
   return kinds;
 }
@@ -83,9 +83,9 @@ class Site {
   std::array<std::array<Cost, kStages>, kJobs> done_ = {};
 };
 
-class AllocationConformance : public ::testing::TestWithParam<const PolicyKind*> {
+class AllocationConformance : public ::testing::TestWithParam<const AllocationPolicyKind*> {
  protected:
-  std::unique_ptr<Policy> policy_ = GetParam()->make(settings());
+  std::unique_ptr<AllocationPolicy> policy_ = GetParam()->make(settings());
   Cycles cycles_{*policy_};
 };
 

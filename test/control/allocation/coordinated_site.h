@@ -12,7 +12,7 @@
 namespace vpfs::allocation {
 
 // Divides the capacity at random, in each cycle anew and to the last unit.
-class RandomPolicy final : public Policy {
+class RandomPolicy final : public AllocationPolicy {
  public:
   RandomPolicy(const Amounts& capacity, std::uint64_t seed) : capacity_(capacity), random_(seed) {}
 

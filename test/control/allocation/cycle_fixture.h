@@ -17,7 +17,7 @@ namespace vpfs::allocation {
 using namespace std::chrono_literals;
 
 // Grants what the test says; otherwise nothing.
-class ScriptedPolicy final : public Policy {
+class ScriptedPolicy final : public AllocationPolicy {
  public:
   Result<void> allocate(std::span<const Pair> pairs, Duration period, const Amounts& less,
                         std::span<const std::string_view> jobs, std::span<Grant> grants) override {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/allocation/policy.h"
+#include "control/allocation/allocation_policy.h"
 
 namespace vpfs::allocation::test {
 
@@ -24,7 +24,7 @@ struct Did {
 // Gives a policy cycles by names, as a coordinator would.
 class Cycles {
  public:
-  explicit Cycles(Policy& policy) : policy_(policy) {}
+  explicit Cycles(AllocationPolicy& policy) : policy_(policy) {}
 
   // By job and stage.
   using Grants = std::map<std::pair<std::string, std::string>, Grant>;
@@ -62,7 +62,7 @@ class Cycles {
   }
 
  private:
-  Policy& policy_;
+  AllocationPolicy& policy_;
   std::map<std::pair<std::string, std::string>, std::uint32_t> ids_;
 };
 

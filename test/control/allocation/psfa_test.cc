@@ -31,7 +31,7 @@ class PsfaTest : public ::testing::Test {
             .pair = {.weight = weight, .arrived = {.bytes = bytes}, .limited = limited}};
   }
 
-  std::unique_ptr<Policy> policy_ =
+  std::unique_ptr<AllocationPolicy> policy_ =
       kPsfa.make({.capacity = {.bytes = 1600}, .floor = {.bytes = 1}});
   Cycles cycles_{*policy_};
 };

@@ -21,7 +21,7 @@ class TotalTest : public ::testing::Test {
     return grants.at({job, stage}).elsewhere_total.value();
   }
 
-  std::unique_ptr<Policy> policy_ = kTotal.make({});
+  std::unique_ptr<AllocationPolicy> policy_ = kTotal.make({});
   Cycles cycles_{*policy_};
 };
 

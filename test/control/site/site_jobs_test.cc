@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using allocation::Amounts;
 
 // Remembers no more than that there are pairs.
-class NoPolicy final : public allocation::Policy {
+class NoPolicy final : public allocation::AllocationPolicy {
  public:
   [[nodiscard]] Result<void> allocate(std::span<const allocation::Pair> /*pairs*/,
                                       Duration /*period*/, const Amounts& /*less*/,

@@ -35,7 +35,7 @@ class SiteStatusTest : public ::testing::Test {
     cycle();
     cycle();
   }
-  static std::unique_ptr<allocation::Policy> make_policy() {
+  static std::unique_ptr<allocation::AllocationPolicy> make_policy() {
     auto policy = std::make_unique<allocation::ScriptedPolicy>();
     policy->grant = [](std::string_view, const allocation::Pair&) {
       return allocation::Grant{.bytes = 100, .operations = 7};

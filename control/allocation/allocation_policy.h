@@ -13,7 +13,7 @@
 namespace vpfs::allocation {
 
 // What the administrator configured for a policy.
-struct PolicySettings {
+struct AllocationPolicySettings {
   Amounts capacity;  // of all stages, each second; zero: not divided
   Amounts floor;     // of each pair; zero: one of a unit
   std::map<std::string, Amounts, std::less<>> limits;  // static: of each job on each stage
@@ -21,9 +21,9 @@ struct PolicySettings {
 
 // Divides what the site has among the jobs on its stages. A pure state machine: it reads no clock
 // and does no I/O.
-class Policy {
+class AllocationPolicy {
  public:
-  virtual ~Policy() = default;
+  virtual ~AllocationPolicy() = default;
 
   // What the pairs may do until the next cycle: a grant for each, in their order. The cycle took
   // `period`. `less` of the capacity is in the hands of stages that are silent. `jobs` has the
@@ -38,19 +38,19 @@ class Policy {
 };
 
 // A policy that may be chosen by name.
-struct PolicyKind {
+struct AllocationPolicyKind {
   std::string_view name;
   std::string_view what;  // for the manual
   // What stages need to be able to do. The bound of a job (Pair::most) is granted as caps without
   // `needs_caps`, too; stages that cannot cap are not sent them.
   bool needs_caps = false;
   bool needs_elsewhere = false;
-  std::unique_ptr<Policy> (*make)(const PolicySettings& settings);
+  std::unique_ptr<AllocationPolicy> (*make)(const AllocationPolicySettings& settings);
 };
 
 // All policies; the first one is the default.
-[[nodiscard]] std::span<const PolicyKind* const> policies();
+[[nodiscard]] std::span<const AllocationPolicyKind* const> policies();
 // nullptr: there is none of that name.
-[[nodiscard]] const PolicyKind* find_policy(std::string_view name);
+[[nodiscard]] const AllocationPolicyKind* find_policy(std::string_view name);
 
 }  // namespace vpfs::allocation
