@@ -80,7 +80,7 @@ void Dialler::stop() {
 }
 
 void Dialler::check(TimePoint now) {
-  const std::shared_ptr<Connection> connection = connection_;
+  const std::shared_ptr<PortConnection> connection = connection_;
   if (connection) connection->check(now);
 }
 
@@ -147,10 +147,10 @@ net::Task<std::string> Dialler::serve(Target target) {
                    .from = target.address.is_unix() ? "unix" : target.address.host,
                    .rights = Rights::change,
                    .uid = std::nullopt};
-  connection_ = std::make_shared<Connection>(port_, port_.next_number(), std::move(caller),
-                                             std::move(*channel), [this] { note_connected(); });
-  const std::shared_ptr<Connection> connection = connection_;
-  co_await Connection::serve(connection);
+  connection_ = std::make_shared<PortConnection>(port_, port_.next_number(), std::move(caller),
+                                                 std::move(*channel), [this] { note_connected(); });
+  const std::shared_ptr<PortConnection> connection = connection_;
+  co_await PortConnection::serve(connection);
   co_return one_short_line(connection->why_ended());
 }
 

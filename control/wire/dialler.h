@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "control/wire/client_connect.h"
-#include "control/wire/connection.h"
 #include "control/wire/dialled_coordinator.h"
 #include "control/wire/host_lookup.h"
 #include "control/wire/port_address.h"
+#include "control/wire/port_connection.h"
 #include "net/tls.h"
 
 namespace vpfs::control {
@@ -43,7 +43,7 @@ class Dialler {
   void stop();
   void check(TimePoint now);
   // What is served now; null: nothing.
-  [[nodiscard]] const std::shared_ptr<Connection>& connection() const { return connection_; }
+  [[nodiscard]] const std::shared_ptr<PortConnection>& connection() const { return connection_; }
 
   // Any thread. Nothing without a coordinator.
   [[nodiscard]] std::optional<DialledCoordinator> status() const;
@@ -69,8 +69,8 @@ class Dialler {
   bool stopped_ = false;
   asio::steady_timer wake_;  // what run() waits for, when it is not serving
   std::unique_ptr<HostLookup> lookup_;
-  std::shared_ptr<Connection> connection_;  // shared with its task
-  std::optional<TimePoint> connected_at_;   // the present connection has said Hello
+  std::shared_ptr<PortConnection> connection_;  // shared with its task
+  std::optional<TimePoint> connected_at_;       // the present connection has said Hello
   Duration pause_;
   std::minstd_rand random_;
   std::string logged_;  // the last problem that has a line in the log

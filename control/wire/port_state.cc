@@ -151,7 +151,7 @@ void PortState::stop() {
 }
 
 bool PortState::all_closed() const {
-  const std::shared_ptr<Connection>& dialled = dialler_.connection();
+  const std::shared_ptr<PortConnection>& dialled = dialler_.connection();
   return connections_.empty() && (!dialled || dialled->closed());
 }
 
@@ -201,10 +201,10 @@ void PortState::add(std::string peer_name, Identity identity,
   ++counters_.accepted;
   ++peer(peer_name).connections;
   const std::uint64_t number = ++last_connection_;
-  auto connection = std::make_shared<Connection>(*this, number, std::move(peer_name),
-                                                 std::move(identity), std::move(channel));
+  auto connection = std::make_shared<PortConnection>(*this, number, std::move(peer_name),
+                                                     std::move(identity), std::move(channel));
   connections_.emplace(number, connection);
-  asio::co_spawn(context_, Connection::serve(connection),
+  asio::co_spawn(context_, PortConnection::serve(connection),
                  [this, number](const std::exception_ptr& problem) {
                    if (!problem) return;
                    // An exception of a library, such as for want of memory, costs this connection
@@ -235,7 +235,7 @@ bool PortState::make_room(const std::string& peer_name) {
 // Closes the oldest connection (of the peer, if given) that has not said Hello.
 bool PortState::evict_silent(const std::string* peer_name) {
   const auto oldest = std::ranges::find_if(connections_, [&](const auto& each) {
-    const Connection& connection = *each.second;
+    const PortConnection& connection = *each.second;
     return !connection.greeted() && (peer_name == nullptr || connection.peer() == *peer_name);
   });
   if (oldest == connections_.end()) return false;
@@ -253,7 +253,7 @@ void PortState::remove(std::uint64_t number) {
   if (stopping_ && all_closed()) stop_timer_.cancel();
 }
 
-void PortState::ask(const Connection& connection, std::uint64_t ticket, Envelope request,
+void PortState::ask(const PortConnection& connection, std::uint64_t ticket, Envelope request,
                     const Caller& caller) {
   const bool audited = is_audited(request);
   std::string counted;
@@ -285,8 +285,8 @@ void PortState::ask(const Connection& connection, std::uint64_t ticket, Envelope
   owner_.ask(std::move(request), caller, Answer(std::move(deliver)));
 }
 
-std::shared_ptr<Connection> PortState::connection(std::uint64_t number) const {
-  const std::shared_ptr<Connection>& dialled = dialler_.connection();
+std::shared_ptr<PortConnection> PortState::connection(std::uint64_t number) const {
+  const std::shared_ptr<PortConnection>& dialled = dialler_.connection();
   if (dialled && dialled->number() == number) return dialled;
   const auto place = connections_.find(number);
   return place == connections_.end() ? nullptr : place->second;
@@ -295,7 +295,7 @@ std::shared_ptr<Connection> PortState::connection(std::uint64_t number) const {
 void PortState::deliver() {
   for (Mailbox::Letter& letter : mailbox_->take()) {
     if (!letter.peer.empty()) --peer(letter.peer).unanswered;
-    const std::shared_ptr<Connection> connection = this->connection(letter.connection);
+    const std::shared_ptr<PortConnection> connection = this->connection(letter.connection);
     if (connection == nullptr) {
       ++counters_.dropped_answers;
       continue;

@@ -17,9 +17,9 @@
 
 #include "base/clock.h"
 #include "control/wire/audit.h"
-#include "control/wire/connection.h"
 #include "control/wire/dialler.h"
 #include "control/wire/mailbox.h"
+#include "control/wire/port_connection.h"
 #include "control/wire/port_limits.h"
 #include "net/listener.h"
 #include "net/tls.h"
@@ -65,7 +65,7 @@ class PortState {
   [[nodiscard]] const Access& access() const { return settings_.access; }
   [[nodiscard]] PortCounters& counters() { return counters_; }
   [[nodiscard]] Audit& audit() { return *audit_; }  // any thread
-  void ask(const Connection& connection, std::uint64_t ticket, Envelope request,
+  void ask(const PortConnection& connection, std::uint64_t ticket, Envelope request,
            const Caller& caller);
   [[nodiscard]] bool admits_another(const std::string& peer, TimePoint now);
   void record(const Envelope& request, const Caller& caller, std::string_view result, bool refused);
@@ -111,7 +111,7 @@ class PortState {
   void deliver();
   void sweep();
   [[nodiscard]] bool all_closed() const;
-  [[nodiscard]] std::shared_ptr<Connection> connection(std::uint64_t number) const;
+  [[nodiscard]] std::shared_ptr<PortConnection> connection(std::uint64_t number) const;
   [[nodiscard]] Peer& peer(const std::string& name);
   [[nodiscard]] bool look_up(std::uint32_t uid);
   void name_found(std::uint32_t uid, std::optional<std::string> name);
@@ -131,7 +131,7 @@ class PortState {
   const std::shared_ptr<Mailbox> mailbox_;  // likewise
   std::optional<net::UnixListener> unix_listener_;
   std::optional<net::Listener> tcp_listener_;
-  std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;  // shared with their tasks
+  std::map<std::uint64_t, std::shared_ptr<PortConnection>> connections_;  // shared with their tasks
   std::unordered_map<std::string, Peer> peers_;
   std::unordered_map<std::uint32_t, UserName> users_;
   std::array<Complaints, static_cast<std::size_t>(Complaint::kinds)> complaints_;

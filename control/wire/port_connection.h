@@ -17,20 +17,21 @@ namespace vpfs::control {
 class PortState;
 
 // One connection of a port: reads, writes and ends. Belongs to the port's thread.
-class Connection final : public ConversationHost, public std::enable_shared_from_this<Connection> {
+class PortConnection final : public ConversationHost,
+                             public std::enable_shared_from_this<PortConnection> {
  public:
   // `peer` is the uid or the address that bounds are counted for.
-  Connection(PortState& port, std::uint64_t number, std::string peer, Identity identity,
-             std::unique_ptr<net::Channel> channel);
-  ~Connection() override;
+  PortConnection(PortState& port, std::uint64_t number, std::string peer, Identity identity,
+                 std::unique_ptr<net::Channel> channel);
+  ~PortConnection() override;
 
   // A connection that this side has made to a coordinator, which may change everything. `greeted`
   // is called once they have said Hello.
-  Connection(PortState& port, std::uint64_t number, Caller coordinator,
-             std::shared_ptr<net::Channel> channel, std::function<void()> greeted);
+  PortConnection(PortState& port, std::uint64_t number, Caller coordinator,
+                 std::shared_ptr<net::Channel> channel, std::function<void()> greeted);
 
   // From the handshake until the connection is closed and nothing of it is under way.
-  [[nodiscard]] static net::Task<> serve(std::shared_ptr<Connection> self);
+  [[nodiscard]] static net::Task<> serve(std::shared_ptr<PortConnection> self);
 
   // Ends serve() soon. Idempotent.
   void close();
@@ -64,7 +65,7 @@ class Connection final : public ConversationHost, public std::enable_shared_from
   [[nodiscard]] net::Task<bool> begin();
   [[nodiscard]] net::Task<> converse();
   [[nodiscard]] net::Task<> part();
-  [[nodiscard]] static net::Task<> write_rest(std::shared_ptr<Connection> self);
+  [[nodiscard]] static net::Task<> write_rest(std::shared_ptr<PortConnection> self);
   void flush();
   void set_watch_timer();
   void close_slow();

@@ -1,4 +1,4 @@
-#include "control/wire/connection.h"
+#include "control/wire/port_connection.h"
 
 #include <algorithm>
 #include <array>
@@ -29,8 +29,8 @@ void empty(std::string& buffer) {
 
 }  // namespace
 
-Connection::Connection(PortState& port, std::uint64_t number, std::string peer, Identity identity,
-                       std::unique_ptr<net::Channel> channel)
+PortConnection::PortConnection(PortState& port, std::uint64_t number, std::string peer,
+                               Identity identity, std::unique_ptr<net::Channel> channel)
     : port_(port),
       number_(number),
       peer_(std::move(peer)),
@@ -45,8 +45,8 @@ Connection::Connection(PortState& port, std::uint64_t number, std::string peer, 
   ++port_.counters().connections;
 }
 
-Connection::Connection(PortState& port, std::uint64_t number, Caller coordinator,
-                       std::shared_ptr<net::Channel> channel, std::function<void()> greeted)
+PortConnection::PortConnection(PortState& port, std::uint64_t number, Caller coordinator,
+                               std::shared_ptr<net::Channel> channel, std::function<void()> greeted)
     : port_(port),
       number_(number),
       identity_{.uid = {}, .gids = {}, .certificate = {}, .from = coordinator.from},
@@ -62,26 +62,26 @@ Connection::Connection(PortState& port, std::uint64_t number, Caller coordinator
   ++port_.counters().connections;
 }
 
-Connection::~Connection() {
+PortConnection::~PortConnection() {
   (void)port_.count_answers(accounted_, 0);
   --port_.counters().connections;
 }
 
-net::Task<> Connection::serve(std::shared_ptr<Connection> self) {
+net::Task<> PortConnection::serve(std::shared_ptr<PortConnection> self) {
   co_await self->run();
   self->close();
   self->port_.remove(self->number_);
   // The writer shares this connection, and ends by itself.
 }
 
-net::Task<> Connection::run() {
+net::Task<> PortConnection::run() {
   const bool begun = co_await begin();
   if (!begun) co_return;
   co_await converse();
   if (conversation_->ended()) co_await part();
 }
 
-net::Task<bool> Connection::begin() {
+net::Task<bool> PortConnection::begin() {
   const Result<void> shaken = co_await channel_->handshake();
   if (closed_) co_return false;
   if (is_to_coordinator()) {
@@ -113,7 +113,7 @@ net::Task<bool> Connection::begin() {
   co_return true;
 }
 
-net::Task<> Connection::converse() {
+net::Task<> PortConnection::converse() {
   bool at_end = false;  // the peer sends nothing more
   while (!closed_) {
     while (conversation_->handle(port_.now())) {
@@ -150,7 +150,7 @@ net::Task<> Connection::converse() {
 }
 
 // Gives the peer time to read why it is refused: closing with unread bytes would take that away.
-net::Task<> Connection::part() {
+net::Task<> PortConnection::part() {
   parts_by_ = port_.now() + port_.limits().farewell;
   if (is_to_coordinator()) {
     why_ended_ = conversation_->broken().empty()
@@ -175,7 +175,7 @@ net::Task<> Connection::part() {
   }
 }
 
-void Connection::flush() {
+void PortConnection::flush() {
   if (closed_ || !conversation_) return;
   std::string& output = conversation_->output();
   if (!writing_ && !output.empty()) {
@@ -196,7 +196,7 @@ void Connection::flush() {
   if (conversation_->too_slow()) close_slow();
 }
 
-net::Task<> Connection::write_rest(std::shared_ptr<Connection> self) {
+net::Task<> PortConnection::write_rest(std::shared_ptr<PortConnection> self) {
   while (!self->closed_ && self->sent_ < self->sending_.size()) {
     const auto rest = bytes_of(self->sending_, self->sent_);
     const auto piece = rest.first(std::min(rest.size(), kPiece));
@@ -219,7 +219,7 @@ net::Task<> Connection::write_rest(std::shared_ptr<Connection> self) {
   if (self->closes_when_sent_) self->close();
 }
 
-void Connection::account() {
+void PortConnection::account() {
   conversation_->set_unsent(sending_.size() - sent_);
   if (is_to_coordinator()) return;  // its own bound is enough
   const std::size_t queued = sending_.size() + conversation_->output().size();
@@ -227,7 +227,7 @@ void Connection::account() {
   accounted_ = queued;
 }
 
-void Connection::close_slow() {
+void PortConnection::close_slow() {
   if (closed_) return;
   ++port_.counters().slow;
   if (is_to_coordinator()) return close_because("it does not read its answers");
@@ -237,7 +237,7 @@ void Connection::close_slow() {
   close();
 }
 
-void Connection::set_watch_timer() {
+void PortConnection::set_watch_timer() {
   const std::optional<TimePoint> next = closed_ ? std::nullopt : conversation_->next_watch();
   if (!next) {
     watch_timer_.cancel();
@@ -253,7 +253,7 @@ void Connection::set_watch_timer() {
   });
 }
 
-void Connection::answered(std::uint64_t ticket, Envelope answer) {
+void PortConnection::answered(std::uint64_t ticket, Envelope answer) {
   if (closed_) {
     ++port_.counters().dropped_answers;
     return;
@@ -266,7 +266,7 @@ void Connection::answered(std::uint64_t ticket, Envelope answer) {
   changed_.notify_all();
 }
 
-void Connection::check(TimePoint now) {
+void PortConnection::check(TimePoint now) {
   if (closed_) return;
   const PortLimits& limits = port_.limits();
   if (parts_by_) {
@@ -284,7 +284,7 @@ void Connection::check(TimePoint now) {
   }
 }
 
-void Connection::check_coordinator(TimePoint now) {
+void PortConnection::check_coordinator(TimePoint now) {
   const PortLimits& limits = port_.limits();
   if (now - read_at_ >= limits.coordinator_silence) {
     ++port_.counters().silent;
@@ -295,12 +295,12 @@ void Connection::check_coordinator(TimePoint now) {
   }
 }
 
-void Connection::close_because(std::string why) {
+void PortConnection::close_because(std::string why) {
   if (why_ended_.empty()) why_ended_ = std::move(why);
   close();
 }
 
-void Connection::access_changed() {
+void PortConnection::access_changed() {
   if (!conversation_ || is_to_coordinator()) return;
   conversation_->set_caller(make_caller());
   if (may_connect(identity_, port_.access())) return;
@@ -312,39 +312,39 @@ void Connection::access_changed() {
   close_when_sent();
 }
 
-void Connection::close() {
+void PortConnection::close() {
   if (std::exchange(closed_, true)) return;
   channel_->close();
   watch_timer_.cancel();
   changed_.notify_all();
 }
 
-void Connection::close_when_sent() {
+void PortConnection::close_when_sent() {
   closes_when_sent_ = true;
   if (!writing_) close();
 }
 
-Caller Connection::make_caller() const {
+Caller PortConnection::make_caller() const {
   return {.name = name_of(identity_, user_),
           .from = identity_.from,
           .rights = rights_of(identity_, port_.access()),
           .uid = identity_.uid};
 }
 
-Owner& Connection::owner() {
+Owner& PortConnection::owner() {
   return port_.owner();
 }
 
-void Connection::ask(std::uint64_t ticket, Envelope request, const Caller& caller) {
+void PortConnection::ask(std::uint64_t ticket, Envelope request, const Caller& caller) {
   port_.ask(*this, ticket, std::move(request), caller);
 }
 
-bool Connection::admits_another(TimePoint now) {
+bool PortConnection::admits_another(TimePoint now) {
   return port_.admits_another(peer_, now);
 }
 
-void Connection::record(const Envelope& request, const Caller& caller, std::string_view result,
-                        bool refused) {
+void PortConnection::record(const Envelope& request, const Caller& caller, std::string_view result,
+                            bool refused) {
   port_.record(request, caller, result, refused);
 }
 
