@@ -52,9 +52,10 @@ extern "C" void end(int /*number*/) {
 }
 
 // A blocking connection.
-class Connection {
+class BlockingConnection {
  public:
-  explicit Connection(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+  explicit BlockingConnection(const std::string& path)
+      : socket_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path) throw std::runtime_error("the path is too long");
@@ -65,9 +66,9 @@ class Connection {
       fail(path);
     }
   }
-  ~Connection() { ::close(socket_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  ~BlockingConnection() { ::close(socket_); }
+  BlockingConnection(const BlockingConnection&) = delete;
+  BlockingConnection& operator=(const BlockingConnection&) = delete;
 
   void send(const control::Envelope& envelope) {
     out_.clear();
@@ -205,7 +206,7 @@ class Coordinator {
 
   const Settings& settings_;
   SystemClock clock_;
-  Connection stage_;
+  BlockingConnection stage_;
   control::Envelope request_;
   std::map<std::uint32_t, std::string> flows_;
   // Later runs have later terms.

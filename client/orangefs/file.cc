@@ -65,10 +65,10 @@ struct File::Progress {
   std::vector<Short> shorts = {};
   std::uint64_t moved = 0;
 
-  std::vector<std::shared_ptr<Connection>> connections = {};  // of this attempt, as in `todo`
-  std::deque<IoPart> parts = {};                              // likewise
-  std::error_code failure = {};                               // of the transport
-  std::size_t failed_server = 0;                              // where that was
+  std::vector<std::shared_ptr<ServerConnection>> connections = {};  // of this attempt, as in `todo`
+  std::deque<IoPart> parts = {};                                    // likewise
+  std::error_code failure = {};                                     // of the transport
+  std::size_t failed_server = 0;                                    // where that was
   orangefs::Status status = 0;
 };
 
@@ -241,10 +241,11 @@ net::Task<std::error_code> File::connect(Progress& progress) {
   bool waited = false;
   for (const std::size_t index : progress.todo) {
     const std::size_t server = progress.layout->targets[index].server;
-    std::shared_ptr<Connection> connection = session_.session().pool().ready(server);
+    std::shared_ptr<ServerConnection> connection = session_.session().pool().ready(server);
     if (!connection) {
       waited = true;
-      Result<std::shared_ptr<Connection>> made = co_await session_.session().pool().connect(server);
+      Result<std::shared_ptr<ServerConnection>> made =
+          co_await session_.session().pool().connect(server);
       if (!made) {
         progress.failed_server = server;
         co_return made.error().code;

@@ -44,7 +44,7 @@ IoPart::~IoPart() {
   VPFS_ASSERT(!borrowed_);
 }
 
-void IoPart::begin(std::shared_ptr<Connection> connection, const RequestTemplate& request) {
+void IoPart::begin(std::shared_ptr<ServerConnection> connection, const RequestTemplate& request) {
   connection_ = std::move(connection);
   latch_.expect();
   const orangefs::Tag tag = connection_->begin(*this, plan_.patience);

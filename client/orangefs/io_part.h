@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include "base/byte_reader.h"
-#include "client/orangefs/calls/connection.h"
 #include "client/orangefs/calls/exchange.h"
 #include "client/orangefs/calls/request_template.h"
+#include "client/orangefs/calls/server_connection.h"
 #include "client/orangefs/strip_walk.h"
 #include "net/latch.h"
 #include "net/output_queue.h"
@@ -49,7 +49,7 @@ class IoPart final : public Exchange {
   IoPart(const Plan& plan, const IoBytes& bytes, net::Latch& latch);
   ~IoPart() override;
 
-  void begin(std::shared_ptr<Connection> connection, const RequestTemplate& request);
+  void begin(std::shared_ptr<ServerConnection> connection, const RequestTemplate& request);
 
   // Valid after the latch. failure() is the transport's, status() the server's.
   [[nodiscard]] std::error_code failure() const { return failure_; }
@@ -93,7 +93,7 @@ class IoPart final : public Exchange {
   IoBytes bytes_;
   net::Latch& latch_;
   StripWalk walk_;
-  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<ServerConnection> connection_;
   Phase phase_ = Phase::response;
   std::uint64_t wanted_ = 0;
   std::uint64_t remaining_ = 0;  // of the flow

@@ -42,9 +42,9 @@ struct Answer {
 // One attempt on one connection.
 net::Task<Answer> attempt(ServerPool& pool, const asio::any_io_executor& executor,
                           std::size_t server, const orangefs::Request& request, Duration patience) {
-  std::shared_ptr<Connection> connection = pool.ready(server);
+  std::shared_ptr<ServerConnection> connection = pool.ready(server);
   if (!connection) {
-    Result<std::shared_ptr<Connection>> made = co_await pool.connect(server);
+    Result<std::shared_ptr<ServerConnection>> made = co_await pool.connect(server);
     if (!made) co_return Answer{.failure = made.error().code, .response = {}};
     connection = std::move(*made);
     if (!connection->usable()) {

@@ -59,8 +59,8 @@ class Inbox {
   std::function<void(HttpSource::MakeText)> deliver_;
 };
 
-struct Connection {
-  Connection(net::Socket from, asio::io_context& context)
+struct HttpConnection {
+  HttpConnection(net::Socket from, asio::io_context& context)
       : socket(std::move(from)), deadline(context) {}
 
   void close() {
@@ -72,7 +72,7 @@ struct Connection {
   asio::steady_timer deadline;
   bool asked = false;  // its request is complete
 };
-using ConnectionPtr = std::shared_ptr<Connection>;  // its coroutine and its timer share it
+using HttpConnectionPtr = std::shared_ptr<HttpConnection>;  // its coroutine and its timer share it
 
 }  // namespace
 
@@ -104,12 +104,12 @@ class HttpPort::State {
  private:
   void accepted(net::Socket socket);
   void make_room();
-  net::Task<> serve(ConnectionPtr connection);
+  net::Task<> serve(HttpConnectionPtr connection);
   net::Task<Page> page_of(const HttpRequest& request);
   net::Task<Text> metrics();
   void ask_source();
   void use(std::string text);
-  net::Task<> send(Connection& connection, const Page& page, bool head_only);
+  net::Task<> send(HttpConnection& connection, const Page& page, bool head_only);
 
   asio::io_context context_{1};
   HttpSource source_;
@@ -117,7 +117,7 @@ class HttpPort::State {
   const Clock& clock_;
   const HttpLimits limits_;
   std::optional<net::Listener> listener_;
-  std::list<ConnectionPtr> connections_;  // the oldest first
+  std::list<HttpConnectionPtr> connections_;  // the oldest first
   Text text_;
   TimePoint text_at_ = {};
   std::uint64_t texts_ = 0;
@@ -128,7 +128,7 @@ class HttpPort::State {
 
 void HttpPort::State::accepted(net::Socket socket) {
   if (connections_.size() >= limits_.connections) make_room();
-  auto connection = std::make_shared<Connection>(std::move(socket), context_);
+  auto connection = std::make_shared<HttpConnection>(std::move(socket), context_);
   connections_.push_back(connection);
   connection->deadline.expires_after(limits_.patience);
   connection->deadline.async_wait([connection](std::error_code error) {
@@ -146,7 +146,7 @@ void HttpPort::State::make_room() {
   connections_.erase(oldest);
 }
 
-net::Task<> HttpPort::State::serve(ConnectionPtr connection) {
+net::Task<> HttpPort::State::serve(HttpConnectionPtr connection) {
   std::string head;
   std::array<char, 2048> part = {};
   int problem = 0;
@@ -217,7 +217,7 @@ void HttpPort::State::use(std::string text) {
   made_.notify_all();
 }
 
-net::Task<> HttpPort::State::send(Connection& connection, const Page& page, bool head_only) {
+net::Task<> HttpPort::State::send(HttpConnection& connection, const Page& page, bool head_only) {
   const std::string head =
       answer_head({.status = page.status, .type = page.type, .size = page.body->size()});
   std::array<asio::const_buffer, 2> buffers = {

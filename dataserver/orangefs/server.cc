@@ -77,7 +77,7 @@ void Server::start() {
 }
 
 void Server::accept(net::Socket socket) {
-  auto connection = std::make_shared<Connection>(server_, operations_, std::move(socket));
+  auto connection = std::make_shared<ClientConnection>(server_, operations_, std::move(socket));
   const std::uint64_t number = next_connection_++;
   connections_.emplace(number, Watched{.connection = connection});
   connection->start([this, number] { connections_.erase(number); });
@@ -107,7 +107,7 @@ void Server::stop() {
   watch_timer_.cancel();
   peers_.close();
   // Closing a connection may remove it from the map.
-  std::vector<std::shared_ptr<Connection>> open;
+  std::vector<std::shared_ptr<ClientConnection>> open;
   for (const auto& [number, watched] : connections_) open.push_back(watched.connection);
   for (const auto& connection : open) connection->close();
 }

@@ -8,7 +8,7 @@
 
 #include <asio/steady_timer.hpp>
 
-#include "dataserver/orangefs/connection.h"
+#include "dataserver/orangefs/client_connection.h"
 #include "dataserver/orangefs/datafiles.h"
 #include "dataserver/store/engine.h"
 #include "net/listener.h"
@@ -39,7 +39,7 @@ class Server {
 
  private:
   struct Watched {
-    std::shared_ptr<Connection> connection;  // shared with its coroutines
+    std::shared_ptr<ClientConnection> connection;  // shared with its coroutines
     std::uint64_t arrivals = 0;
     int silent_rounds = 0;
   };

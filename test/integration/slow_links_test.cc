@@ -35,7 +35,7 @@ class SlowNode {
  public:
   explicit SlowNode(const ProxyProcess& proxy) {
     for (std::size_t i = 0; i < kConnections; ++i) {
-      Connection& one = connections_.emplace_back();
+      WritingConnection& one = connections_.emplace_back();
       one.peer = proxy.connect();
       one.unsent = introduction(beegfs::NodeType::client, 7) + next_write();
     }
@@ -48,7 +48,7 @@ class SlowNode {
   [[nodiscard]] bool lost_connection() const { return lost_; }
 
  private:
-  struct Connection {
+  struct WritingConnection {
     WirePeer peer;
     Buffer unsent;
     std::size_t sent = 0;
@@ -69,7 +69,7 @@ class SlowNode {
       last = Clock::now();
       std::size_t idle = 0;
       while (may_send >= kPacket && idle < kConnections) {
-        Connection& one = connections_[turn++ % kConnections];
+        WritingConnection& one = connections_[turn++ % kConnections];
         receive(one);
         const std::size_t size = std::min(kPacket, one.unsent.size() - one.sent);
         const ssize_t sent = size == 0 ? 0
@@ -86,7 +86,7 @@ class SlowNode {
     }
   }
 
-  void receive(Connection& one) {
+  void receive(WritingConnection& one) {
     std::array<std::byte, kAnswer> bytes;
     const ssize_t got =
         ::recv(one.peer.socket(), bytes.data(), kAnswer - one.answered, MSG_DONTWAIT);
@@ -101,7 +101,7 @@ class SlowNode {
     one.begun = Clock::now();
   }
 
-  std::vector<Connection> connections_;
+  std::vector<WritingConnection> connections_;
   std::atomic<std::uint64_t> writes_ = 0;
   std::atomic<double> longest_ = 0;
   std::atomic<bool> lost_ = false;

@@ -14,7 +14,7 @@
 
 namespace vpfs::test {
 namespace {
-using Connection = std::pair<HostPort, HostPort>;  // client, server
+using HostPair = std::pair<HostPort, HostPort>;  // client, server
 }  // namespace
 
 std::vector<std::string> capture_files(std::string_view folder) {
@@ -31,7 +31,7 @@ std::vector<std::string> capture_files(std::string_view folder) {
 std::vector<CapturedStream> captured_streams(const std::string& file) {
   auto reader = PcapReader::open(file);
   if (!reader) throw std::runtime_error(reader.error().message);
-  std::map<Connection, std::array<std::pair<TcpStream, CapturedStream>, 2>> connections;
+  std::map<HostPair, std::array<std::pair<TcpStream, CapturedStream>, 2>> connections;
   for (;;) {
     const auto packet = reader->next();
     if (!packet) throw std::runtime_error(packet.error().message);
@@ -41,8 +41,8 @@ std::vector<CapturedStream> captured_streams(const std::string& file) {
     if (!segment) continue;
     // The servers of these captures listen on low ports.
     const bool from_client = segment->from.port > segment->to.port;
-    auto& sides = connections[from_client ? Connection(segment->from, segment->to)
-                                          : Connection(segment->to, segment->from)];
+    auto& sides = connections[from_client ? HostPair(segment->from, segment->to)
+                                          : HostPair(segment->to, segment->from)];
     auto& [stream, captured] = sides[from_client ? 0 : 1];
     const auto bytes = stream.add(*segment);
     captured.bytes.insert(captured.bytes.end(), bytes.begin(), bytes.end());

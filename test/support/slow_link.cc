@@ -37,7 +37,7 @@ void SlowLink::run(const std::stop_token& stop) {
       allowance = std::min(allowance + rate * elapsed, rate * kQueue);
       move(way);
     }
-    std::erase_if(connections_, [](const Connection& each) {
+    std::erase_if(connections_, [](const SlowConnection& each) {
       return each.lanes[0].ended && each.lanes[1].ended;
     });
   }
@@ -47,7 +47,7 @@ void SlowLink::accept() {
   for (;;) {
     WirePeer client = listener_.accept(0ms);
     if (client.socket() < 0) return;
-    Connection& made = connections_.emplace_back();
+    SlowConnection& made = connections_.emplace_back();
     made.peers = {std::move(client), WirePeer::connect(to_, kBuffer)};
     limit_buffers(made.peers[0]);
     limit_buffers(made.peers[1]);
@@ -67,7 +67,7 @@ void SlowLink::move(std::size_t way) {
   }
 }
 
-std::size_t SlowLink::pass(Connection& connection, std::size_t way) {
+std::size_t SlowLink::pass(SlowConnection& connection, std::size_t way) {
   Lane& lane = connection.lanes[way];
   if (lane.ended) return 0;
   const int from = connection.peers[way].socket();

@@ -38,7 +38,7 @@ class SlowLink {
     std::size_t end = 0;
     bool ended = false;
   };
-  struct Connection {
+  struct SlowConnection {
     std::array<WirePeer, 2> peers;  // client, server
     std::array<Lane, 2> lanes;      // from each
   };
@@ -52,14 +52,14 @@ class SlowLink {
   // Moves what the link may move that way by now.
   void move(std::size_t way);
   // One packet, or what its receiver takes of it; the number of bytes.
-  static std::size_t pass(Connection& connection, std::size_t way);
+  static std::size_t pass(SlowConnection& connection, std::size_t way);
 
   std::uint16_t to_;
   FakeDataServer listener_;
   std::atomic<double> rate_ = std::numeric_limits<double>::infinity();
   std::array<Way, 2> ways_;
   std::atomic<std::size_t> accepted_ = 0;
-  std::list<Connection> connections_;  // the next one to move a packet is the first
+  std::list<SlowConnection> connections_;  // the next one to move a packet is the first
   std::jthread thread_;
 };
 

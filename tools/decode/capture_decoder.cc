@@ -12,7 +12,7 @@ void CaptureDecoder::add(LinkType link, const Packet& packet) {
   if (!segment) return;
   const auto wanted = [&](const HostPort& host) { return options_.ports.contains(host.port); };
   if (!options_.ports.empty() && !wanted(segment->from) && !wanted(segment->to)) return;
-  Connection& connection = connection_of(*segment);
+  CapturedConnection& connection = connection_of(*segment);
   const std::size_t side = connection.hosts[0] == segment->from ? 0 : 1;
   const std::span<const std::byte> bytes = connection.streams[side].add(*segment);
   if (bytes.empty()) return;
@@ -21,14 +21,14 @@ void CaptureDecoder::add(LinkType link, const Packet& packet) {
       {.side = side, .time = now_, .bytes = std::vector<std::byte>(bytes.begin(), bytes.end())});
 }
 
-CaptureDecoder::Connection& CaptureDecoder::connection_of(const TcpSegment& segment) {
-  Connection*& found = by_hosts_[std::minmax(segment.from, segment.to)];
+CaptureDecoder::CapturedConnection& CaptureDecoder::connection_of(const TcpSegment& segment) {
+  CapturedConnection*& found = by_hosts_[std::minmax(segment.from, segment.to)];
   const bool opens = segment.syn && !segment.ack;
   if (found != nullptr) {
     const std::size_t side = found->hosts[0] == segment.from ? 0 : 1;
     if (!opens || !found->streams[side].is_other_beginning(segment)) return *found;
   }
-  auto connection = std::make_unique<Connection>();
+  auto connection = std::make_unique<CapturedConnection>();
   connection->number = connections_.size();
   connection->hosts = {segment.from, segment.to};
   connection->began = segment.syn;
@@ -40,7 +40,7 @@ CaptureDecoder::Connection& CaptureDecoder::connection_of(const TcpSegment& segm
   return *found;
 }
 
-void CaptureDecoder::deliver(Connection& connection, Chunk chunk) {
+void CaptureDecoder::deliver(CapturedConnection& connection, Chunk chunk) {
   if (connection.unknown) return;
   const std::size_t side = chunk.side;
   if (connection.transcript == nullptr) {
@@ -54,7 +54,7 @@ void CaptureDecoder::deliver(Connection& connection, Chunk chunk) {
   tell(connection, entries, chunk.time);
 }
 
-void CaptureDecoder::recognise(Connection& connection, std::size_t side) {
+void CaptureDecoder::recognise(CapturedConnection& connection, std::size_t side) {
   bool open = false;
   for (const Protocol& protocol : protocols()) {
     const Recognition found = protocol.recognise(connection.first_bytes[side]);
@@ -68,7 +68,7 @@ void CaptureDecoder::recognise(Connection& connection, std::size_t side) {
   connection.unknown = !open;
 }
 
-void CaptureDecoder::begin(Connection& connection, const Protocol& protocol) {
+void CaptureDecoder::begin(CapturedConnection& connection, const Protocol& protocol) {
   connection.transcript = protocol.make_transcript(options_.details);
   const HostPort& client = connection.hosts[connection.client];
   const HostPort& server = connection.hosts[1 - connection.client];
@@ -80,7 +80,8 @@ void CaptureDecoder::begin(Connection& connection, const Protocol& protocol) {
   connection.first_bytes = {};
 }
 
-void CaptureDecoder::tell(const Connection& connection, const std::vector<TranscriptEntry>& entries,
+void CaptureDecoder::tell(const CapturedConnection& connection,
+                          const std::vector<TranscriptEntry>& entries,
                           std::chrono::nanoseconds time) {
   for (const TranscriptEntry& entry : entries) {
     totals_.decoded_bytes += entry.bytes;
@@ -93,13 +94,13 @@ void CaptureDecoder::tell(const Connection& connection, const std::vector<Transc
   }
 }
 
-void CaptureDecoder::tell(const Connection& connection, std::string about, bool fault) {
+void CaptureDecoder::tell(const CapturedConnection& connection, std::string about, bool fault) {
   if (fault) ++totals_.faults;
   report_(
       {.time = now_, .connection = connection.number, .about = std::move(about), .fault = fault});
 }
 
-void CaptureDecoder::finish(Connection& connection) {
+void CaptureDecoder::finish(CapturedConnection& connection) {
   for (std::size_t side = 0; side < 2; ++side) {
     const TcpStream& stream = connection.streams[side];
     totals_.stream_bytes += stream.size();

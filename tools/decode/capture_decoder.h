@@ -60,7 +60,7 @@ class CaptureDecoder {
     std::vector<std::byte> bytes;
   };
   // Side 0 sent the first packet.
-  struct Connection {
+  struct CapturedConnection {
     std::size_t number = 0;
     std::array<HostPort, 2> hosts;
     std::array<TcpStream, 2> streams;
@@ -76,19 +76,19 @@ class CaptureDecoder {
     }
   };
 
-  Connection& connection_of(const TcpSegment& segment);
-  void deliver(Connection& connection, Chunk chunk);
-  void recognise(Connection& connection, std::size_t side);
-  void begin(Connection& connection, const Protocol& protocol);
-  void tell(const Connection& connection, const std::vector<TranscriptEntry>& entries,
+  CapturedConnection& connection_of(const TcpSegment& segment);
+  void deliver(CapturedConnection& connection, Chunk chunk);
+  void recognise(CapturedConnection& connection, std::size_t side);
+  void begin(CapturedConnection& connection, const Protocol& protocol);
+  void tell(const CapturedConnection& connection, const std::vector<TranscriptEntry>& entries,
             std::chrono::nanoseconds time);
-  void tell(const Connection& connection, std::string about, bool fault);
-  void finish(Connection& connection);
+  void tell(const CapturedConnection& connection, std::string about, bool fault);
+  void finish(CapturedConnection& connection);
 
   Options options_;
   Report report_;
-  std::vector<std::unique_ptr<Connection>> connections_;
-  std::map<std::pair<HostPort, HostPort>, Connection*> by_hosts_;  // lower address first
+  std::vector<std::unique_ptr<CapturedConnection>> connections_;
+  std::map<std::pair<HostPort, HostPort>, CapturedConnection*> by_hosts_;  // lower address first
   bool any_ = false;
   std::chrono::nanoseconds begin_{0};
   std::chrono::nanoseconds now_{0};

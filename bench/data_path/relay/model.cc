@@ -93,11 +93,11 @@ Peer::Peer(const std::vector<int>& sockets, std::vector<std::byte> sent_unit,
            std::size_t received_unit_size, std::size_t initial)
     : unit_(std::move(sent_unit)), received_unit_size_(received_unit_size), scratch_(kScratch) {
   for (const int socket : sockets) {
-    connections_.push_back(Connection{.socket = socket, .units_due = initial});
+    connections_.push_back(PeerConnection{.socket = socket, .units_due = initial});
   }
 }
 
-bool Peer::receive(Connection& connection) {
+bool Peer::receive(PeerConnection& connection) {
   const ssize_t got = ::recv(connection.socket, scratch_.data(), scratch_.size(), 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return false;
@@ -109,7 +109,7 @@ bool Peer::receive(Connection& connection) {
   return true;
 }
 
-bool Peer::send(Connection& connection) {
+bool Peer::send(PeerConnection& connection) {
   while (connection.units_due > 0) {
     std::array<iovec, kUnitsPerSend> parts = {};
     const std::size_t count = std::min(connection.units_due, kUnitsPerSend);
@@ -130,19 +130,19 @@ bool Peer::send(Connection& connection) {
 void Peer::run(const std::atomic<bool>& stop) {
   const int poll = ::epoll_create1(EPOLL_CLOEXEC);
   require(poll >= 0, "epoll_create1");
-  const auto watch = [&](Connection& connection, int operation) {
+  const auto watch = [&](PeerConnection& connection, int operation) {
     epoll_event event = {};
     event.events = connection.units_due > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN;
     event.data.ptr = &connection;
     require(::epoll_ctl(poll, operation, connection.socket, &event) == 0, "epoll_ctl");
   };
-  for (Connection& connection : connections_) watch(connection, EPOLL_CTL_ADD);
+  for (PeerConnection& connection : connections_) watch(connection, EPOLL_CTL_ADD);
   std::array<epoll_event, 64> events = {};
   bool alive = true;
   while (alive && !stop.load(std::memory_order_relaxed)) {
     const int count = ::epoll_wait(poll, events.data(), static_cast<int>(events.size()), 20);
     for (std::size_t i = 0; alive && std::cmp_less(i, count); ++i) {
-      auto& connection = *static_cast<Connection*>(events[i].data.ptr);
+      auto& connection = *static_cast<PeerConnection*>(events[i].data.ptr);
       const bool waited_to_send = connection.units_due > 0;
       if ((events[i].events & ~EPOLLOUT) != 0) alive = receive(connection);
       alive = alive && send(connection);

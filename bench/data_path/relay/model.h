@@ -38,7 +38,7 @@ class Peer {
   [[nodiscard]] std::uint64_t units_received() const { return units_received_; }
 
  private:
-  struct Connection {
+  struct PeerConnection {
     int socket = -1;
     std::size_t received = 0;   // bytes of the current unit
     std::size_t units_due = 0;  // units to send
@@ -46,10 +46,10 @@ class Peer {
   };
 
   // False when the connection has ended.
-  [[nodiscard]] bool receive(Connection& connection);
-  [[nodiscard]] bool send(Connection& connection);
+  [[nodiscard]] bool receive(PeerConnection& connection);
+  [[nodiscard]] bool send(PeerConnection& connection);
 
-  std::vector<Connection> connections_;
+  std::vector<PeerConnection> connections_;
   std::vector<std::byte> unit_;
   std::size_t received_unit_size_;
   std::vector<std::byte> scratch_;

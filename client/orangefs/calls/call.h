@@ -3,8 +3,8 @@
 #include <optional>
 #include <system_error>
 
-#include "client/orangefs/calls/connection.h"
 #include "client/orangefs/calls/exchange.h"
+#include "client/orangefs/calls/server_connection.h"
 #include "net/latch.h"
 #include "protocols/orangefs/message.h"
 
@@ -14,7 +14,7 @@ namespace vpfs::client {
 class Call final : public Exchange {
  public:
   // `latch` counts the end of this call; both outlive it.
-  Call(Connection& connection, net::Latch& latch) : connection_(connection), latch_(latch) {}
+  Call(ServerConnection& connection, net::Latch& latch) : connection_(connection), latch_(latch) {}
 
   void begin(const orangefs::Request& request, Duration patience);
 
@@ -26,7 +26,7 @@ class Call final : public Exchange {
   [[nodiscard]] bool on_response(std::span<const std::byte> payload) override;
   void on_failure(std::error_code error) override;
 
-  Connection& connection_;
+  ServerConnection& connection_;
   net::Latch& latch_;
   orangefs::Op op_ = orangefs::Op::invalid;
   std::optional<orangefs::Response> response_;

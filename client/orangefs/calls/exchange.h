@@ -10,12 +10,13 @@
 
 namespace vpfs::client {
 
-class Connection;
+class ServerConnection;
 
 // One request on a connection and everything that comes back with its tag.
 //
-// Owned by the coroutine that waits for it. A Connection borrows it from begin() until it calls
-// on_failure() or the exchange calls forget(). All calls happen on the strand of the connection.
+// Owned by the coroutine that waits for it. A ServerConnection borrows it from begin() until it
+// calls on_failure() or the exchange calls forget(). All calls happen on the strand of the
+// connection.
 class Exchange {
  public:
   // What to do with the bytes of a flow message: copy them to `into`, or drop them.
@@ -33,7 +34,7 @@ class Exchange {
   [[nodiscard]] orangefs::Tag tag() const { return tag_; }
 
  private:
-  friend class Connection;
+  friend class ServerConnection;
 
   // Whether large data will arrive that bypass the connection's buffer.
   [[nodiscard]] virtual bool reads_in_bulk() const { return false; }

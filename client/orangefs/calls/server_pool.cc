@@ -21,16 +21,16 @@ void ServerPool::add(net::Endpoint server) {
                       .turn = 0});
 }
 
-std::shared_ptr<Connection> ServerPool::ready(std::size_t server) {
+std::shared_ptr<ServerConnection> ServerPool::ready(std::size_t server) {
   Server& wanted = servers_[server];
   const std::size_t turn = wanted.turn;
-  const std::shared_ptr<Connection>& connection = wanted.connections[turn].connection;
+  const std::shared_ptr<ServerConnection>& connection = wanted.connections[turn].connection;
   if (!connection || !connection->usable()) return nullptr;
   wanted.turn = turn + 1 == wanted.connections.size() ? 0 : turn + 1;
   return connection;
 }
 
-net::Task<Result<std::shared_ptr<Connection>>> ServerPool::connect(std::size_t server) {
+net::Task<Result<std::shared_ptr<ServerConnection>>> ServerPool::connect(std::size_t server) {
   const std::size_t index = servers_[server].turn;
   for (;;) {
     if (closed_) {
@@ -48,8 +48,8 @@ net::Task<Result<std::shared_ptr<Connection>>> ServerPool::connect(std::size_t s
   }
   const auto connecting = std::make_shared<net::Signal>(executor_);
   servers_[server].connections[index].connecting = connecting;
-  Result<std::shared_ptr<Connection>> connection =
-      co_await Connection::open(servers_[server].endpoint, clock_, connect_patience_);
+  Result<std::shared_ptr<ServerConnection>> connection =
+      co_await ServerConnection::open(servers_[server].endpoint, clock_, connect_patience_);
   connecting->notify_all();
   PooledConnection& pooled = servers_[server].connections[index];
   pooled.connecting = nullptr;

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "client/orangefs/calls/connection.h"
+#include "client/orangefs/calls/server_connection.h"
 #include "net/async.h"
 #include "net/signal.h"
 
@@ -26,15 +26,15 @@ class ServerPool {
   void add(net::Endpoint server);
 
   // The next connection in turn if it is open; otherwise null, and connect() opens it.
-  [[nodiscard]] std::shared_ptr<Connection> ready(std::size_t server);
-  [[nodiscard]] net::Task<Result<std::shared_ptr<Connection>>> connect(std::size_t server);
+  [[nodiscard]] std::shared_ptr<ServerConnection> ready(std::size_t server);
+  [[nodiscard]] net::Task<Result<std::shared_ptr<ServerConnection>>> connect(std::size_t server);
 
   // Ends all exchanges; no connection is opened after it.
   void close();
 
  private:
   struct PooledConnection {
-    std::shared_ptr<Connection> connection;
+    std::shared_ptr<ServerConnection> connection;
     std::shared_ptr<net::Signal> connecting;  // shared by those who wait for this connect
   };
   struct Server {

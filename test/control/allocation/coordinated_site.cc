@@ -58,7 +58,7 @@ void CapSum::count(ModelStage& stage) {
 
 // A stream in both directions. What was sent comes in order; when it breaks, the rest is lost.
 // A process that was followed by another one goes on with what it still gets.
-struct CoordinatedSite::Connection {
+struct CoordinatedSite::StageConnection {
   template <typename Message>
   struct UnderWay {
     TimePoint at;
@@ -126,7 +126,8 @@ void CoordinatedSite::cycle() {
   }
   std::vector<std::uint32_t> to_close;
   for (const Outgoing& each : coordinator_->begin_cycle(now())) {
-    const std::shared_ptr<Connection> connection = connections_[stage_by_id_[each.stage.index]];
+    const std::shared_ptr<StageConnection> connection =
+        connections_[stage_by_id_[each.stage.index]];
     VPFS_ASSERT(connection && connection->id == each.stage);
     // Mostly within a cycle; some take many.
     const bool is_slow = has_faults() && time_.happens(100);
@@ -181,7 +182,7 @@ void CoordinatedSite::connect(std::uint32_t stage) {
   const Result<StageId> id =
       coordinator_->join("stage" + std::to_string(stage), process->incarnation, now());
   VPFS_ASSERT(id);
-  connections_[stage] = std::make_shared<Connection>();
+  connections_[stage] = std::make_shared<StageConnection>();
   connections_[stage]->process = process;
   connections_[stage]->id = *id;
   stage_by_id_.resize(std::max<std::size_t>(stage_by_id_.size(), id->index + 1));
@@ -190,7 +191,7 @@ void CoordinatedSite::connect(std::uint32_t stage) {
 
 // The stage still reads a part of what was sent, within the transit.
 void CoordinatedSite::break_connection(std::uint32_t stage, bool coordinator_lives) {
-  const std::shared_ptr<Connection> connection = std::move(connections_[stage]);
+  const std::shared_ptr<StageConnection> connection = std::move(connections_[stage]);
   connections_[stage] = nullptr;
   connection->is_broken = true;
   if (coordinator_lives) coordinator_->leave(connection->id, now());
@@ -204,7 +205,7 @@ void CoordinatedSite::break_connection(std::uint32_t stage, bool coordinator_liv
   }
 }
 
-void CoordinatedSite::deliver(const std::shared_ptr<Connection>& connection) {
+void CoordinatedSite::deliver(const std::shared_ptr<StageConnection>& connection) {
   if (connection->to_stage.empty() || connection->to_stage.front().at > now()) return;
   const ModelStage& process = *connection->process;
   if (!connection->is_broken && process.hangs_until > now()) {
@@ -218,7 +219,7 @@ void CoordinatedSite::deliver(const std::shared_ptr<Connection>& connection) {
   deliver(connection);
 }
 
-void CoordinatedSite::apply(Connection& connection, const SentCycle& cycle) {
+void CoordinatedSite::apply(StageConnection& connection, const SentCycle& cycle) {
   const std::shared_ptr<ModelStage> process = connection.process;
   if (cycle.head.complete) end_lease(*process);
   switch (process->apply(cycle, connection.told, now())) {
@@ -243,7 +244,7 @@ void CoordinatedSite::end_lease(ModelStage& stage) {
   caps_.count(stage);
 }
 
-void CoordinatedSite::answer(const std::shared_ptr<Connection>& connection,
+void CoordinatedSite::answer(const std::shared_ptr<StageConnection>& connection,
                              const SentCycle& cycle) {
   TimePoint at = now() + time_.random_time(1ms, 30ms);
   if (!connection->to_coordinator.empty()) {
@@ -255,7 +256,7 @@ void CoordinatedSite::answer(const std::shared_ptr<Connection>& connection,
   time_.at(at, [this, connection] { take_answer(connection); });
 }
 
-void CoordinatedSite::take_answer(const std::shared_ptr<Connection>& connection) {
+void CoordinatedSite::take_answer(const std::shared_ptr<StageConnection>& connection) {
   if (connection->is_broken) return;
   const SentReport report = std::move(connection->to_coordinator.front().message);
   connection->to_coordinator.pop_front();

@@ -86,7 +86,7 @@ class CoordinatedSite {
   [[nodiscard]] const Amounts& capacity() const { return cycle_settings_.capacity; }
 
  private:
-  struct Connection;
+  struct StageConnection;
 
   [[nodiscard]] TimePoint now() const { return time_.now(); }
   [[nodiscard]] bool has_faults() const { return now() < TimePoint{} + settings_.faults_end; }
@@ -98,10 +98,10 @@ class CoordinatedSite {
   void connect(std::uint32_t stage);
   void break_connection(std::uint32_t stage, bool coordinator_lives);
   void fault(std::uint32_t stage);
-  void deliver(const std::shared_ptr<Connection>& connection);
-  void apply(Connection& connection, const SentCycle& cycle);
-  void answer(const std::shared_ptr<Connection>& connection, const SentCycle& cycle);
-  void take_answer(const std::shared_ptr<Connection>& connection);
+  void deliver(const std::shared_ptr<StageConnection>& connection);
+  void apply(StageConnection& connection, const SentCycle& cycle);
+  void answer(const std::shared_ptr<StageConnection>& connection, const SentCycle& cycle);
+  void take_answer(const std::shared_ptr<StageConnection>& connection);
   void end_lease(ModelStage& stage);
 
   SiteSettings settings_;
@@ -109,8 +109,8 @@ class CoordinatedSite {
   VirtualTime time_;
   CapSum caps_;
   std::unique_ptr<CycleState> coordinator_;
-  std::vector<std::shared_ptr<ModelStage>> processes_;    // by stage
-  std::vector<std::shared_ptr<Connection>> connections_;  // by stage; empty: not connected
+  std::vector<std::shared_ptr<ModelStage>> processes_;         // by stage
+  std::vector<std::shared_ptr<StageConnection>> connections_;  // by stage; empty: not connected
   std::vector<std::uint32_t> stage_by_id_;
   RandomPolicy* policy_ = nullptr;
   std::uint64_t incarnations_ = 0;

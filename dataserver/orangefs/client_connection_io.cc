@@ -1,4 +1,4 @@
-// The file data of a Connection: IO with its flows, and SMALL_IO.
+// The file data of a ClientConnection: IO with its flows, and SMALL_IO.
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "dataserver/orangefs/connection.h"
+#include "dataserver/orangefs/client_connection.h"
 
 namespace vpfs::dataserver {
 namespace {
@@ -51,7 +51,7 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> read_segments(BstreamStore& 
 
 // The first piece is read before the answer, so that the answer can report a failing disk. Later
 // failures can only close the connection.
-net::Task<void> Connection::run_read(Self self, orangefs::Tag tag, IoPlan plan) {
+net::Task<void> ClientConnection::run_read(Self self, orangefs::Tag tag, IoPlan plan) {
   BstreamStore& store = self->context_.bstreams;
   const Outcome<std::int64_t> end = self->context_.datafiles.size(plan.handle);
   if (!end) co_return self->send_error(tag, orangefs::Op::io, end.error());
@@ -82,7 +82,7 @@ net::Task<void> Connection::run_read(Self self, orangefs::Tag tag, IoPlan plan) 
   }
 }
 
-bool Connection::start_write(orangefs::Tag tag, const IoPlan& plan) {
+bool ClientConnection::start_write(orangefs::Tag tag, const IoPlan& plan) {
   if (write_flows_.contains(tag)) {
     give_up("a tag is used by two writes at once");
     return false;
@@ -106,7 +106,7 @@ bool Connection::start_write(orangefs::Tag tag, const IoPlan& plan) {
   return true;
 }
 
-net::Task<bool> Connection::take_data(orangefs::BmiHeader header) {
+net::Task<bool> ClientConnection::take_data(orangefs::BmiHeader header) {
   const auto found = write_flows_.find(header.tag);
   if (found == write_flows_.end()) {
     give_up("received data that belong to no write");
@@ -133,7 +133,7 @@ net::Task<bool> Connection::take_data(orangefs::BmiHeader header) {
   co_return true;
 }
 
-net::Task<bool> Connection::take_piece(WriteFlowPtr flow, SegmentWalk::Segment piece) {
+net::Task<bool> ClientConnection::take_piece(WriteFlowPtr flow, SegmentWalk::Segment piece) {
   const bool first = flow->received == 0;
   const auto size = static_cast<std::size_t>(piece.size);
   while (uncommitted_ >= kMostUncommitted && !shut_) co_await has_room_.wait();
@@ -167,8 +167,8 @@ net::Task<bool> Connection::take_piece(WriteFlowPtr flow, SegmentWalk::Segment p
   co_return true;
 }
 
-net::Task<void> Connection::settle_piece(Self self, WriteFlowPtr flow, BstreamStore::Window window,
-                                         bool first) {
+net::Task<void> ClientConnection::settle_piece(Self self, WriteFlowPtr flow,
+                                               BstreamStore::Window window, bool first) {
   const Bytes size{window.size};
   const Outcome<void> stored = co_await self->context_.bstreams.commit(std::move(window));
   --self->uncommitted_;
@@ -179,7 +179,7 @@ net::Task<void> Connection::settle_piece(Self self, WriteFlowPtr flow, BstreamSt
   if (flow->uncommitted == 0 && flow->received == flow->plan.size) self->finish_write(*flow);
 }
 
-void Connection::finish_write(WriteFlow& flow) {
+void ClientConnection::finish_write(WriteFlow& flow) {
   if (!flow.stored) {
     const orangefs::Status status = status_of(flow.stored);
     spdlog::warn("a write of {} failed: {}", peer_, orangefs::describe_status(status));
@@ -190,15 +190,15 @@ void Connection::finish_write(WriteFlow& flow) {
   output_.send(orangefs::response_message(flow.tag, response));
 }
 
-net::Task<void> Connection::run_small_io(Self self, orangefs::Tag tag, IoPlan plan,
-                                         std::vector<std::byte> data) {
+net::Task<void> ClientConnection::run_small_io(Self self, orangefs::Tag tag, IoPlan plan,
+                                               std::vector<std::byte> data) {
   net::Task<void> task = plan.type == orangefs::IoType::read
                              ? self->small_read(tag, plan)
                              : self->small_write(tag, plan, std::move(data));
   co_await std::move(task);
 }
 
-net::Task<void> Connection::small_read(orangefs::Tag tag, IoPlan plan) {
+net::Task<void> ClientConnection::small_read(orangefs::Tag tag, IoPlan plan) {
   BstreamStore& store = context_.bstreams;
   Outcome<std::int64_t> end = context_.datafiles.size(plan.handle);
   Outcome<std::vector<BstreamStore::Part>> parts;
@@ -228,8 +228,8 @@ net::Task<void> Connection::small_read(orangefs::Tag tag, IoPlan plan) {
   send_parts(orangefs::small_io_response_head(tag, response), std::move(*parts));
 }
 
-net::Task<Outcome<void>> Connection::store_piece(orangefs::Handle handle, std::int64_t offset,
-                                                 std::span<const std::byte> data) {
+net::Task<Outcome<void>> ClientConnection::store_piece(orangefs::Handle handle, std::int64_t offset,
+                                                       std::span<const std::byte> data) {
   auto window = co_await context_.bstreams.open_window(handle, offset, data.size());
   if (!window) co_return std::unexpected(window.error());
   for (const std::span<std::byte> part : window->parts) {
@@ -239,8 +239,8 @@ net::Task<Outcome<void>> Connection::store_piece(orangefs::Handle handle, std::i
   co_return co_await context_.bstreams.commit(std::move(*window));
 }
 
-net::Task<void> Connection::small_write(orangefs::Tag tag, IoPlan plan,
-                                        std::vector<std::byte> data) {
+net::Task<void> ClientConnection::small_write(orangefs::Tag tag, IoPlan plan,
+                                              std::vector<std::byte> data) {
   if (!std::cmp_equal(data.size(), plan.size)) {
     co_return send_error(tag, orangefs::Op::small_io, status_of(EINVAL));
   }

@@ -23,14 +23,13 @@ namespace vpfs::client {
 //
 // A closed connection cannot be reopened. Messages for an exchange that has timed out are read and
 // dropped. It lives until close(). Belongs to the strand of its executor.
-class Connection : public std::enable_shared_from_this<Connection> {
+class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
-  [[nodiscard]] static net::Task<Result<std::shared_ptr<Connection>>> open(net::Endpoint server,
-                                                                           const Clock& clock,
-                                                                           Duration patience);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  [[nodiscard]] static net::Task<Result<std::shared_ptr<ServerConnection>>> open(
+      net::Endpoint server, const Clock& clock, Duration patience);
+  ~ServerConnection();
+  ServerConnection(const ServerConnection&) = delete;
+  ServerConnection& operator=(const ServerConnection&) = delete;
 
   [[nodiscard]] bool usable() const { return usable_ && output_.open(); }
 
@@ -45,7 +44,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close(std::error_code reason);
 
  private:
-  Connection(net::Socket socket, const Clock& clock);
+  ServerConnection(net::Socket socket, const Clock& clock);
 
   [[nodiscard]] net::Task<> read_messages();
   [[nodiscard]] net::Task<bool> read_message(const orangefs::BmiHeader& header);

@@ -22,14 +22,14 @@ namespace vpfs::dataserver {
 // Memory is bounded. Reading stops while kMostOperations run that need no data of the client.
 // Operations delay their answers while the client leaves kMostOutput bytes unread. At most
 // kMostUncommitted pieces of writes are on their way to the store.
-class Connection : public std::enable_shared_from_this<Connection> {
+class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  public:
   static constexpr std::size_t kMostOperations = 1024;
   static constexpr std::size_t kMostWriteFlows = 65536;
   static constexpr std::size_t kMostUncommitted = 16;
   static constexpr std::uint64_t kMostOutput = 2 * kMiB;
 
-  Connection(ServerContext& context, Operations& operations, net::Socket socket);
+  ClientConnection(ServerContext& context, Operations& operations, net::Socket socket);
 
   // `closed` is called once, after the connection's last coroutine has ended.
   void start(std::function<void()> closed);
@@ -43,7 +43,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void give_up(const char* reason);
 
  private:
-  using Self = std::shared_ptr<Connection>;
+  using Self = std::shared_ptr<ClientConnection>;
 
   // A write whose data are arriving.
   struct WriteFlow {

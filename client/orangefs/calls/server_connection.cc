@@ -1,4 +1,4 @@
-#include "client/orangefs/calls/connection.h"
+#include "client/orangefs/calls/server_connection.h"
 
 #include <algorithm>
 #include <utility>
@@ -21,23 +21,24 @@ constexpr orangefs::Tag kMaxTag = 0x7fffffff;
 
 }  // namespace
 
-Connection::Connection(net::Socket socket, const Clock& clock)
+ServerConnection::ServerConnection(net::Socket socket, const Clock& clock)
     : clock_(clock),
       socket_(std::move(socket)),
       input_(socket_, kResponsesBuffer),
       output_(socket_),
       watch_(socket_.get_executor()) {}
 
-Connection::~Connection() {
+ServerConnection::~ServerConnection() {
   close(std::make_error_code(std::errc::connection_aborted));
 }
 
-net::Task<Result<std::shared_ptr<Connection>>> Connection::open(net::Endpoint server,
-                                                                const Clock& clock,
-                                                                Duration patience) {
+net::Task<Result<std::shared_ptr<ServerConnection>>> ServerConnection::open(net::Endpoint server,
+                                                                            const Clock& clock,
+                                                                            Duration patience) {
   Result<net::Socket> socket = co_await net::connect(std::move(server), patience);
   if (!socket) co_return std::unexpected(std::move(socket.error()));
-  const std::shared_ptr<Connection> connection(new Connection(std::move(*socket), clock));
+  const std::shared_ptr<ServerConnection> connection(
+      new ServerConnection(std::move(*socket), clock));
   // Both keep it alive until close().
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   asio::co_spawn(executor, connection->read_messages(), asio::detached);
@@ -45,7 +46,7 @@ net::Task<Result<std::shared_ptr<Connection>>> Connection::open(net::Endpoint se
   co_return connection;
 }
 
-orangefs::Tag Connection::begin(Exchange& exchange, Duration patience) {
+orangefs::Tag ServerConnection::begin(Exchange& exchange, Duration patience) {
   do {
     last_tag_ = last_tag_ == kMaxTag ? 1 : last_tag_ + 1;
   } while (exchanges_.contains(last_tag_));
@@ -61,16 +62,16 @@ orangefs::Tag Connection::begin(Exchange& exchange, Duration patience) {
   return last_tag_;
 }
 
-void Connection::forget(Exchange& exchange) {
+void ServerConnection::forget(Exchange& exchange) {
   exchanges_.erase(exchange.tag_);
 }
 
-Exchange* Connection::find(orangefs::Tag tag) {
+Exchange* ServerConnection::find(orangefs::Tag tag) {
   const auto found = exchanges_.find(tag);
   return found == exchanges_.end() ? nullptr : found->second;
 }
 
-void Connection::close(std::error_code reason) {
+void ServerConnection::close(std::error_code reason) {
   if (!usable_) return;
   usable_ = false;
   output_.close();
@@ -80,8 +81,8 @@ void Connection::close(std::error_code reason) {
   for (const auto& [tag, exchange] : std::exchange(exchanges_, {})) exchange->on_failure(reason);
 }
 
-net::Task<> Connection::read_messages() {
-  const std::shared_ptr<Connection> self = shared_from_this();
+net::Task<> ServerConnection::read_messages() {
+  const std::shared_ptr<ServerConnection> self = shared_from_this();
   for (;;) {
     const Step step = handle_buffered();
     if (step == Step::handled) continue;
@@ -103,7 +104,7 @@ net::Task<> Connection::read_messages() {
   close(std::make_error_code(std::errc::connection_reset));
 }
 
-Connection::Step Connection::handle_buffered() {
+ServerConnection::Step ServerConnection::handle_buffered() {
   const auto buffered = input_.buffered();
   const auto header = orangefs::decode_bmi_header(buffered);
   if (!header) return Step::need_more;  // the caller tells a short header from a bad one
@@ -117,14 +118,14 @@ Connection::Step Connection::handle_buffered() {
   return good ? Step::handled : Step::broken;
 }
 
-net::Task<bool> Connection::read_message(const orangefs::BmiHeader& header) {
+net::Task<bool> ServerConnection::read_message(const orangefs::BmiHeader& header) {
   Exchange* const exchange = find(header.tag);
   if (exchange == nullptr) co_return co_await input_.discard(header.payload_size);
   if (exchange->expects_data()) co_return co_await read_data(header.tag, header.payload_size);
   co_return co_await read_response(header.tag, header.payload_size);
 }
 
-net::Task<bool> Connection::read_response(orangefs::Tag tag, std::uint64_t size) {
+net::Task<bool> ServerConnection::read_response(orangefs::Tag tag, std::uint64_t size) {
   if (size > kMaxResponse) {
     spdlog::error("a server's response of {} bytes is too long", size);
     co_return false;
@@ -141,14 +142,14 @@ net::Task<bool> Connection::read_response(orangefs::Tag tag, std::uint64_t size)
   co_return hand_over(tag, payload);
 }
 
-bool Connection::hand_over(orangefs::Tag tag, std::span<const std::byte> payload) {
+bool ServerConnection::hand_over(orangefs::Tag tag, std::span<const std::byte> payload) {
   Exchange* const exchange = find(tag);
   if (exchange == nullptr) return true;
   exchange->deadline_ = clock_.now() + exchange->patience_;
   return exchange->on_response(payload);
 }
 
-net::Task<bool> Connection::read_data(orangefs::Tag tag, std::uint64_t size) {
+net::Task<bool> ServerConnection::read_data(orangefs::Tag tag, std::uint64_t size) {
   Exchange* exchange = find(tag);
   if (!exchange->on_data(size)) {
     spdlog::error("a server sent {} bytes of data, more than requested", size);
@@ -168,8 +169,8 @@ net::Task<bool> Connection::read_data(orangefs::Tag tag, std::uint64_t size) {
   co_return true;
 }
 
-net::Task<> Connection::watch_deadlines() {
-  const std::shared_ptr<Connection> self = shared_from_this();
+net::Task<> ServerConnection::watch_deadlines() {
+  const std::shared_ptr<ServerConnection> self = shared_from_this();
   while (usable_) {
     // Deadlines are coarse: an exchange ends at most an eighth of its patience late.
     watch_.expires_after(std::max<Duration>(least_patience_ / 8, std::chrono::milliseconds(1)));
@@ -178,7 +179,7 @@ net::Task<> Connection::watch_deadlines() {
   }
 }
 
-void Connection::expire(TimePoint now) {
+void ServerConnection::expire(TimePoint now) {
   std::vector<Exchange*> expired;
   for (const auto& [tag, exchange] : exchanges_) {
     if (exchange->deadline_ <= now) expired.push_back(exchange);

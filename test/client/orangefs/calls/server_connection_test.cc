@@ -1,4 +1,4 @@
-#include "client/orangefs/calls/connection.h"
+#include "client/orangefs/calls/server_connection.h"
 
 #include <array>
 #include <memory>
@@ -34,13 +34,13 @@ orangefs::FsId id_of(const FakeOrangefsServer::Incoming& incoming) {
   return std::get<orangefs::StatfsRequest>(incoming.request.body).fs_id;
 }
 
-class ConnectionTest : public testing::Test {
+class ServerConnectionTest : public testing::Test {
  protected:
-  ConnectionTest() : server_(loop_) {
-    auto opened = run_task(loop_, Connection::open(server_.endpoint(), clock_, kLong));
+  ServerConnectionTest() : server_(loop_) {
+    auto opened = run_task(loop_, ServerConnection::open(server_.endpoint(), clock_, kLong));
     connection_ = std::move(opened.value());
   }
-  ~ConnectionTest() override {
+  ~ServerConnectionTest() override {
     // The handlers refer to objects on the test's stack.
     server_.on_request({});
     server_.on_data({});
@@ -76,10 +76,10 @@ class ConnectionTest : public testing::Test {
   asio::io_context loop_;
   SystemClock clock_;
   FakeOrangefsServer server_;
-  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<ServerConnection> connection_;
 };
 
-TEST_F(ConnectionTest, RoutesAnswersThatComeInAnotherOrder) {
+TEST_F(ServerConnectionTest, RoutesAnswersThatComeInAnotherOrder) {
   std::vector<FakeOrangefsServer::Incoming> held;
   server_.on_request(
       [&](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
@@ -101,7 +101,7 @@ TEST_F(ConnectionTest, RoutesAnswersThatComeInAnotherOrder) {
   }
 }
 
-TEST_F(ConnectionTest, DropsTheAnswerToACallThatGaveUp) {
+TEST_F(ServerConnectionTest, DropsTheAnswerToACallThatGaveUp) {
   std::optional<FakeOrangefsServer::Incoming> held;
   server_.on_request([&](FakeOrangefsServer::Peer&, const FakeOrangefsServer::Incoming& incoming) {
     held = incoming;
@@ -118,7 +118,7 @@ TEST_F(ConnectionTest, DropsTheAnswerToACallThatGaveUp) {
   expect_sound();
 }
 
-TEST_F(ConnectionTest, DropsTheLateFlowOfAReadThatGaveUp) {
+TEST_F(ServerConnectionTest, DropsTheLateFlowOfAReadThatGaveUp) {
   std::optional<orangefs::Tag> tag;
   server_.on_request([&](FakeOrangefsServer::Peer&, const FakeOrangefsServer::Incoming& incoming) {
     tag = incoming.tag;
@@ -140,7 +140,7 @@ TEST_F(ConnectionTest, DropsTheLateFlowOfAReadThatGaveUp) {
   expect_sound();
 }
 
-TEST_F(ConnectionTest, AReadThatStallsInsideAMessageClosesTheConnection) {
+TEST_F(ServerConnectionTest, AReadThatStallsInsideAMessageClosesTheConnection) {
   server_.on_request([](FakeOrangefsServer::Peer& peer,
                         const FakeOrangefsServer::Incoming& incoming) {
     peer.answer(incoming.tag, {.status = 0, .body = orangefs::IoResponse{.bstream_size = 300000}});
@@ -158,7 +158,7 @@ TEST_F(ConnectionTest, AReadThatStallsInsideAMessageClosesTheConnection) {
   EXPECT_FALSE(connection_->usable());
 }
 
-TEST_F(ConnectionTest, ReadsAFlowIntoTheCallersMemory) {
+TEST_F(ServerConnectionTest, ReadsAFlowIntoTheCallersMemory) {
   server_.on_request([](FakeOrangefsServer::Peer& peer,
                         const FakeOrangefsServer::Incoming& incoming) {
     peer.answer(incoming.tag, {.status = 0, .body = orangefs::IoResponse{.bstream_size = 290000}});
@@ -179,7 +179,7 @@ TEST_F(ConnectionTest, ReadsAFlowIntoTheCallersMemory) {
   EXPECT_EQ(memory[290000], std::byte{0});
 }
 
-TEST_F(ConnectionTest, WritesAFlowOfWholeBuffersAfterThePositiveAnswer) {
+TEST_F(ServerConnectionTest, WritesAFlowOfWholeBuffersAfterThePositiveAnswer) {
   server_.on_request(
       [](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
         peer.answer(incoming.tag, {.status = 0, .body = orangefs::IoResponse{}});
@@ -204,7 +204,7 @@ TEST_F(ConnectionTest, WritesAFlowOfWholeBuffersAfterThePositiveAnswer) {
   EXPECT_EQ(received, memory);
 }
 
-TEST_F(ConnectionTest, AWriteThatIsNotTakenReleasesItsMemoryByClosing) {
+TEST_F(ServerConnectionTest, AWriteThatIsNotTakenReleasesItsMemoryByClosing) {
   server_.on_request(
       [](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
         peer.reading = false;
@@ -223,7 +223,7 @@ TEST_F(ConnectionTest, AWriteThatIsNotTakenReleasesItsMemoryByClosing) {
   drain(loop_);
 }
 
-TEST_F(ConnectionTest, AnErrorCompletionBeforeAllDataAreSentWaitsForThem) {
+TEST_F(ServerConnectionTest, AnErrorCompletionBeforeAllDataAreSentWaitsForThem) {
   std::uint64_t received = 0;
   server_.on_request(
       [](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
@@ -244,7 +244,7 @@ TEST_F(ConnectionTest, AnErrorCompletionBeforeAllDataAreSentWaitsForThem) {
   EXPECT_GT(received, memory.size() / 2);
 }
 
-TEST_F(ConnectionTest, MoreFlowDataThanAskedForClosesTheConnection) {
+TEST_F(ServerConnectionTest, MoreFlowDataThanAskedForClosesTheConnection) {
   server_.on_request([](FakeOrangefsServer::Peer& peer,
                         const FakeOrangefsServer::Incoming& incoming) {
     peer.answer(incoming.tag, {.status = 0, .body = orangefs::IoResponse{.bstream_size = 20000}});
@@ -259,10 +259,11 @@ TEST_F(ConnectionTest, MoreFlowDataThanAskedForClosesTheConnection) {
   EXPECT_EQ(part.failure(), std::errc::connection_reset);
 }
 
-TEST_F(ConnectionTest, GarbageAndLostConnectionsFailEverythingOutstanding) {
+TEST_F(ServerConnectionTest, GarbageAndLostConnectionsFailEverythingOutstanding) {
   std::vector<std::byte> garbage(100, std::byte{0xee});
   for (const bool close_only : {false, true}) {
-    auto connection = run_task(loop_, Connection::open(server_.endpoint(), clock_, kLong)).value();
+    auto connection =
+        run_task(loop_, ServerConnection::open(server_.endpoint(), clock_, kLong)).value();
     server_.on_request(
         [&](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
           if (id_of(incoming) < 2) return;
@@ -281,7 +282,7 @@ TEST_F(ConnectionTest, GarbageAndLostConnectionsFailEverythingOutstanding) {
   }
 }
 
-TEST_F(ConnectionTest, AMessageCutInTheMiddleFailsItsCall) {
+TEST_F(ServerConnectionTest, AMessageCutInTheMiddleFailsItsCall) {
   server_.on_request(
       [](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
         std::vector<std::byte> message = orangefs::response_message(incoming.tag, statfs_answer(1));

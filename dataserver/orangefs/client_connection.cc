@@ -1,4 +1,4 @@
-#include "dataserver/orangefs/connection.h"
+#include "dataserver/orangefs/client_connection.h"
 
 #include <cerrno>
 #include <exception>
@@ -23,7 +23,8 @@ std::string describe_peer(const net::Socket& socket) {
 
 }  // namespace
 
-Connection::Connection(ServerContext& context, Operations& operations, net::Socket socket)
+ClientConnection::ClientConnection(ServerContext& context, Operations& operations,
+                                   net::Socket socket)
     : context_(context),
       operations_(operations),
       socket_(std::move(socket)),
@@ -32,7 +33,7 @@ Connection::Connection(ServerContext& context, Operations& operations, net::Sock
       output_(socket_),
       has_room_(context.io.get_executor()) {}
 
-void Connection::start(std::function<void()> closed) {
+void ClientConnection::start(std::function<void()> closed) {
   closed_ = std::move(closed);
   reading_ = true;
   asio::co_spawn(context_.io, read_messages(shared_from_this()),
@@ -43,7 +44,7 @@ void Connection::start(std::function<void()> closed) {
                  });
 }
 
-void Connection::close() {
+void ClientConnection::close() {
   if (shut_) return;
   shut_ = true;
   output_.close();
@@ -53,13 +54,13 @@ void Connection::close() {
   has_room_.notify_all();
 }
 
-void Connection::give_up(const char* reason) {
+void ClientConnection::give_up(const char* reason) {
   if (shut_) return;
   spdlog::warn("connection from {} closed: {}", peer_, reason);
   close();
 }
 
-void Connection::spawn(net::Task<void> task) {
+void ClientConnection::spawn(net::Task<void> task) {
   ++running_;
   asio::co_spawn(context_.io, std::move(task),
                  [self = shared_from_this()](std::exception_ptr error) {
@@ -70,11 +71,11 @@ void Connection::spawn(net::Task<void> task) {
                  });
 }
 
-void Connection::operation_ended() {
+void ClientConnection::operation_ended() {
   if (!reading_ && running_ == 0 && closed_) std::exchange(closed_, nullptr)();
 }
 
-net::Task<void> Connection::read_messages(Self self) {
+net::Task<void> ClientConnection::read_messages(Self self) {
   while (co_await self->take_message()) {
     while (self->running_ >= kMostOperations && !self->shut_) co_await self->has_room_.wait();
   }
@@ -82,7 +83,7 @@ net::Task<void> Connection::read_messages(Self self) {
   self->close();
 }
 
-net::Task<bool> Connection::take_message() {
+net::Task<bool> ClientConnection::take_message() {
   // Data of writes bypass the buffer on their way to the store.
   const std::size_t most = write_flows_.empty() ? kInputSize : orangefs::kBmiHeaderSize;
   if (!co_await input_.fill(orangefs::kBmiHeaderSize, most)) {
@@ -104,7 +105,7 @@ net::Task<bool> Connection::take_message() {
   co_return go_on && !shut_;
 }
 
-net::Task<bool> Connection::take_request(orangefs::BmiHeader header) {
+net::Task<bool> ClientConnection::take_request(orangefs::BmiHeader header) {
   if (header.payload_size > orangefs::kMaxEagerSize) {
     give_up("a request of more than 16 KiB");
     co_return false;
@@ -125,7 +126,7 @@ net::Task<bool> Connection::take_request(orangefs::BmiHeader header) {
   co_return co_await dispatch(header.tag, std::move(*request));
 }
 
-net::Task<bool> Connection::dispatch(orangefs::Tag tag, orangefs::Request request) {
+net::Task<bool> ClientConnection::dispatch(orangefs::Tag tag, orangefs::Request request) {
   const bool in_order = context_.bstreams.immediate() && !context_.device.modelled();
   if (auto* small = std::get_if<orangefs::SmallIoRequest>(&request.body)) {
     const auto plan = plan_io(*small, request, context_.ranges, context_.self);
@@ -155,27 +156,29 @@ net::Task<bool> Connection::dispatch(orangefs::Tag tag, orangefs::Request reques
   co_return true;
 }
 
-net::Task<void> Connection::run_operation(Self self, orangefs::Tag tag, orangefs::Request request) {
+net::Task<void> ClientConnection::run_operation(Self self, orangefs::Tag tag,
+                                                orangefs::Request request) {
   if (!co_await self->output_has_room()) co_return;
   const orangefs::Response response = co_await self->operations_.handle(request);
   if (!co_await self->output_has_room()) co_return;
   self->output_.send(orangefs::response_message(tag, response));
 }
 
-net::Task<bool> Connection::output_has_room() {
+net::Task<bool> ClientConnection::output_has_room() {
   if (output_.pending() <= kMostOutput) co_return output_.open();
   co_return co_await output_.wait_until_pending_at_most(kMostOutput);
 }
 
-void Connection::send_error(orangefs::Tag tag, orangefs::Op op, orangefs::Status status) {
+void ClientConnection::send_error(orangefs::Tag tag, orangefs::Op op, orangefs::Status status) {
   output_.send(orangefs::error_message(tag, op, status));
 }
 
-void Connection::send_error(orangefs::Tag tag, orangefs::Op op, std::errc error) {
+void ClientConnection::send_error(orangefs::Tag tag, orangefs::Op op, std::errc error) {
   send_error(tag, op, status_of(error));
 }
 
-void Connection::send_parts(std::vector<std::byte> head, std::vector<BstreamStore::Part> parts) {
+void ClientConnection::send_parts(std::vector<std::byte> head,
+                                  std::vector<BstreamStore::Part> parts) {
   for (BstreamStore::Part& part : parts) {
     net::OutputQueue::Message message;
     message.head = std::exchange(head, {});
