@@ -127,7 +127,7 @@ net::Task<> change_attributes(Call& call, OpenFilePtr file, bool is_open, orange
 // `file`: the process has it open; null: it gave a path.
 net::Task<> set_attributes(Call call, OpenFilePtr file, orangefs::Handle handle, struct stat wanted,
                            int which) {
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const bool cuts = (which & FUSE_SET_ATTR_SIZE) != 0;
   const bool is_open = file != nullptr;
   if (cuts && !is_open) {
@@ -218,7 +218,7 @@ net::Task<> list_extended(Call call, orangefs::Handle handle, std::size_t size) 
 
 void getattr(fuse_req_t request, fuse_ino_t number, fuse_file_info* /*info*/) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
   if (answer_known_directory(call, handle)) return;
   worker.spawn(get_attributes(std::move(call), handle));
@@ -229,7 +229,7 @@ void setattr(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int whi
   // Before a signal can be told, after which another worker may close the file.
   OpenFilePtr file = info == nullptr ? nullptr : OpenFiles::at(info->fh).shared_from_this();
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
   worker.spawn(set_attributes(std::move(call), std::move(file), handle, *wanted, which));
 }
@@ -241,7 +241,7 @@ void setxattr(fuse_req_t request, fuse_ino_t number, const char* name, const cha
   const client::SetMode mode = flags == XATTR_CREATE    ? client::SetMode::create
                                : flags == XATTR_REPLACE ? client::SetMode::replace
                                                         : client::SetMode::any;
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
   std::string content(value, size);
   worker.spawn(set_extended(std::move(call), handle, name, std::move(content), mode));
@@ -250,7 +250,7 @@ void setxattr(fuse_req_t request, fuse_ino_t number, const char* name, const cha
 void removexattr(fuse_req_t request, fuse_ino_t number, const char* name) {
   Call call(request);
   if (!is_kept(name)) return call.fail(EOPNOTSUPP);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
   worker.spawn(remove_extended(std::move(call), handle, name));
 }
@@ -259,7 +259,7 @@ void getxattr(fuse_req_t request, fuse_ino_t number, const char* name, std::size
   Call call(request);
   // The kernel itself asks for some before it runs a program.
   if (!is_kept(name)) return call.fail(EOPNOTSUPP);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
   if (name == kLayoutName) return worker.spawn(get_layout(std::move(call), handle, size));
   worker.spawn(get_extended(std::move(call), handle, name, size));
@@ -267,7 +267,7 @@ void getxattr(fuse_req_t request, fuse_ino_t number, const char* name, std::size
 
 void listxattr(fuse_req_t request, fuse_ino_t number, std::size_t size) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
   worker.spawn(list_extended(std::move(call), handle, size));
 }

@@ -6,17 +6,17 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-client::CallerPtr caller_of(fuse_req_t request, Worker& worker) {
+client::CallerPtr caller_of(fuse_req_t request, MountWorker& worker) {
   const fuse_ctx& context = *fuse_req_ctx(request);
   return worker.files().callers().of(context.uid, context.gid, context.pid);
 }
 
 }  // namespace
 
-Call::Call(fuse_req_t request) : Call(request, caller_of(request, Worker::current())) {}
+Call::Call(fuse_req_t request) : Call(request, caller_of(request, MountWorker::current())) {}
 
 Call::Call(fuse_req_t request, client::CallerPtr caller)
-    : worker_(&Worker::current()),
+    : worker_(&MountWorker::current()),
       request_(request),
       unique_(worker_->unique()),
       caller_(std::move(caller)),

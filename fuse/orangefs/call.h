@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "client/orangefs/file_system.h"
-#include "fuse/orangefs/worker.h"
+#include "fuse/orangefs/mount_worker.h"
 
 namespace vpfs::fuse::pvfs {
 
@@ -34,7 +34,7 @@ class Call {
   Call& operator=(Call&&) = delete;
   ~Call();
 
-  [[nodiscard]] Worker& worker() const { return *worker_; }
+  [[nodiscard]] MountWorker& worker() const { return *worker_; }
   [[nodiscard]] OrangefsFileSystem& files() const { return worker_->files(); }
   [[nodiscard]] const client::CallerPtr& caller() const { return caller_; }
   // Outlives the operations that this call waits for.
@@ -55,7 +55,7 @@ class Call {
   void succeed() { fail(0); }
 
  private:
-  Worker* worker_;
+  MountWorker* worker_;
   fuse_req_t request_;
   std::uint64_t unique_;
   client::CallerPtr caller_;

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "fuse/orangefs/worker.h"
+#include "fuse/orangefs/mount_worker.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
@@ -24,7 +24,7 @@ client::CallerPtr Callers::of(uid_t uid, gid_t gid, pid_t process) {
     }
   }
   // /proc may wait for what the process holds, and the process for another worker.
-  if (process != 0) Worker::current().call_for_help();
+  if (process != 0) MountWorker::current().call_for_help();
   const auto caller = std::make_shared<client::Caller>();
   caller->uid = uid;
   caller->gid = gid;

@@ -136,7 +136,7 @@ void opendir(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
 }
 
 void releasedir(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
-  Worker::current().files().directories().close(info->fh);
+  MountWorker::current().files().directories().close(info->fh);
   fuse_reply_err(request, 0);
 }
 
@@ -151,7 +151,7 @@ void start_list(fuse_req_t request, std::size_t size, off_t offset, const fuse_f
   // Before a signal can be told, after which another worker may close the directory.
   DirectoryPtr directory = OpenDirectories::at(info.fh).shared_from_this();
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   worker.spawn(list(std::move(call), std::move(directory), static_cast<std::uint64_t>(offset), size,
                     with_attributes));
 }

@@ -28,7 +28,7 @@ constexpr unsigned long kLongestName = 255;
 // libfuse returned.
 template <typename Reply>
 void hand_over(Call& call, OpenFilePtr file, fuse_file_info& info, Reply reply) {
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   info.fh = worker.files().files().add(file);
   info.direct_io = worker.files().has_direct_io() && (info.flags & O_DIRECT) != 0 ? 1 : 0;
   const ParallelWrites parallel(info.direct_io != 0);
@@ -157,7 +157,7 @@ net::Task<> tell_status(Call call) {
 
 void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
   worker.spawn(open_file(std::move(call), handle, *info));
 }
@@ -165,7 +165,7 @@ void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
 void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
             fuse_file_info* info) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
   worker.spawn(create_file(std::move(call), directory, name, mode & ALLPERMS, *info));
 }
@@ -173,12 +173,12 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
 void flush(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
   OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
   Call call(request, file->caller);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   worker.spawn(flush_file(std::move(call), std::move(file)));
 }
 
 void release(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
-  Worker& worker = Worker::current();
+  MountWorker& worker = MountWorker::current();
   OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
   worker.files().files().close(info->fh);
   fuse_reply_err(request, 0);
@@ -188,13 +188,13 @@ void release(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
 void fsync(fuse_req_t request, fuse_ino_t /*number*/, int /*only_data*/, fuse_file_info* info) {
   OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
   Call call(request, file->caller);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   worker.spawn(sync_file(std::move(call), std::move(file)));
 }
 
 void statfs(fuse_req_t request, fuse_ino_t /*number*/) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   worker.spawn(tell_status(std::move(call)));
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "client/orangefs/file_system.h"
-#include "fuse/orangefs/worker.h"
+#include "fuse/orangefs/mount_worker.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
@@ -23,7 +23,7 @@ std::optional<std::uint32_t> mode_after_change(const client::Stat& object) {
   return kept == object.permissions ? std::nullopt : std::optional(kept);
 }
 
-net::Task<Result<void>> clear_id_bits(Worker& worker, client::CallerPtr caller,
+net::Task<Result<void>> clear_id_bits(MountWorker& worker, client::CallerPtr caller,
                                       orangefs::Handle handle) {
   client::FileSystem servers = worker.session().as(std::move(caller));
   const Result<client::Stat> known = co_await servers.owner_and_mode(handle);

@@ -13,13 +13,13 @@
 // root.
 namespace vpfs::fuse::pvfs {
 
-class Worker;
+class MountWorker;
 
 // What such a change leaves of the mode; nothing: it stays as it is.
 [[nodiscard]] std::optional<std::uint32_t> mode_after_change(const client::Stat& object);
 
 // Clears the bits if the file has them, which `caller` has changed.
-[[nodiscard]] net::Task<Result<void>> clear_id_bits(Worker& worker, client::CallerPtr caller,
+[[nodiscard]] net::Task<Result<void>> clear_id_bits(MountWorker& worker, client::CallerPtr caller,
                                                     orangefs::Handle handle);
 
 }  // namespace vpfs::fuse::pvfs

@@ -11,7 +11,7 @@
 
 #include "client/orangefs/session.h"
 #include "fuse/orangefs/id_bits.h"
-#include "fuse/orangefs/worker.h"
+#include "fuse/orangefs/mount_worker.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
@@ -29,7 +29,7 @@ int errno_of_object(const Error& error) {
   return number == ENOENT ? ESTALE : number;
 }
 
-net::Task<Result<client::File*>> opened_as(Worker& worker, client::CallerPtr caller,
+net::Task<Result<client::File*>> opened_as(MountWorker& worker, client::CallerPtr caller,
                                            const OpenFile& file,
                                            std::unique_ptr<client::File>& own) {
   if (!own) {
@@ -59,7 +59,7 @@ using Operation = std::function<net::Task<Result<Value>>(client::File&)>;
 // What a process does with a file that it has open. The kernel has looked at the mode then, so a
 // mount of root goes on where the servers refuse: git writes files that it has made read-only.
 template <typename Value>
-net::Task<Result<Value>> on_file(Worker& worker, OpenFilePtr file,
+net::Task<Result<Value>> on_file(MountWorker& worker, OpenFilePtr file,
                                  const Operation<Value>& operation) {
   OpenFile::Opened& opened = file->by_worker[worker.index()];
   if (!opened.by_root) {
@@ -76,7 +76,8 @@ net::Task<Result<Value>> on_file(Worker& worker, OpenFilePtr file,
   co_return co_await operation(**own);
 }
 
-net::Task<Result<void>> write_from(Worker& worker, const IoMessage& message, const Buffer& buffer) {
+net::Task<Result<void>> write_from(MountWorker& worker, const IoMessage& message,
+                                   const Buffer& buffer) {
   if (message.clears_id_bits) {
     Result<void> cleared =
         co_await clear_id_bits(worker, message.file->caller, message.file->handle);
@@ -91,17 +92,17 @@ net::Task<Result<void>> write_from(Worker& worker, const IoMessage& message, con
 
 }  // namespace
 
-net::Task<Result<client::File*>> file_of(Worker& worker, OpenFilePtr file) {
+net::Task<Result<client::File*>> file_of(MountWorker& worker, OpenFilePtr file) {
   std::unique_ptr<client::File>& own = file->by_worker[worker.index()].by_caller;
   co_return co_await opened_as(worker, file->caller, *file, own);
 }
 
-net::Task<Result<void>> truncate(Worker& worker, OpenFilePtr file, std::uint64_t size) {
+net::Task<Result<void>> truncate(MountWorker& worker, OpenFilePtr file, std::uint64_t size) {
   const Operation<void> cut = [size](client::File& own) { return own.truncate(size); };
   co_return co_await on_file(worker, file, cut);
 }
 
-net::Task<> read(Worker& worker, IoMessage message) {
+net::Task<> read(MountWorker& worker, IoMessage message) {
   std::unique_ptr<Buffer> buffer = worker.take_buffer(message.size);
   const std::span<std::byte> into = buffer->data().first(message.size);
   const Operation<std::uint64_t> read_here = [&](client::File& own) {
@@ -117,15 +118,15 @@ net::Task<> read(Worker& worker, IoMessage message) {
   worker.give_back(std::move(buffer));
 }
 
-OpenFilePtr new_open_file(Worker& worker, client::CallerPtr opener, orangefs::Handle handle) {
+OpenFilePtr new_open_file(MountWorker& worker, client::CallerPtr opener, orangefs::Handle handle) {
   auto file = std::make_shared<OpenFile>(handle, std::move(opener), worker.files().workers());
   // Before the servers are asked, so that a removal of the name meanwhile leaves the file.
   file->object = worker.files().objects().open(handle);
   return file->object ? file : nullptr;
 }
 
-net::Task<> close_file(Worker& worker, OpenFilePtr file) {
-  const Worker::Duty duty(worker);
+net::Task<> close_file(MountWorker& worker, OpenFilePtr file) {
+  const MountWorker::Duty duty(worker);
   co_await abandoned_changes_done(file->object);
   (void)co_await tell_time_of_write(worker, file);
   std::optional<client::LastName> last = worker.files().objects().close(file->handle);
@@ -148,7 +149,7 @@ net::Task<> abandoned_changes_done(std::shared_ptr<const OpenObject> object) {
   }
 }
 
-net::Task<> write(Worker& worker, IoMessage message, std::unique_ptr<Buffer> buffer) {
+net::Task<> write(MountWorker& worker, IoMessage message, std::unique_ptr<Buffer> buffer) {
   const std::shared_ptr<OpenObject> object = message.file->object;
   co_await abandoned_changes_done(object);
   if (worker.running().begin_change(message.unique, object)) {
@@ -165,7 +166,7 @@ net::Task<> write(Worker& worker, IoMessage message, std::unique_ptr<Buffer> buf
   worker.give_back(std::move(buffer));
 }
 
-net::Task<Result<void>> tell_time_of_write(Worker& worker, OpenFilePtr file) {
+net::Task<Result<void>> tell_time_of_write(MountWorker& worker, OpenFilePtr file) {
   std::uint64_t written_at = file->object->written_at;
   if (written_at == 0) co_return Result<void>();
   client::FileSystem servers = worker.session().as(file->caller);

@@ -103,7 +103,7 @@ net::Task<> remove_name(Call call, orangefs::Handle directory, std::string name,
                         client::Removal what) {
   LostName lost(call.files().objects());
   client::Keep keep = lost.keep();
-  std::optional<Worker::Duty> duty;
+  std::optional<MountWorker::Duty> duty;
   client::Gone gone = [&call, &duty] {
     duty.emplace(call.worker());
     call.succeed();
@@ -128,7 +128,7 @@ net::Task<> move_name(Call call, orangefs::Handle directory, std::string name,
 // That a name is not there is not kept by the kernel: another node may make it.
 void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
   worker.spawn(look_up(std::move(call), directory, name));
 }
@@ -146,42 +146,42 @@ void mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
   Call call(request);
   // OrangeFS has no devices, pipes and sockets.
   if (!S_ISREG(mode)) return call.fail(EPERM);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
   worker.spawn(make_file(std::move(call), directory, name, mode & ALLPERMS));
 }
 
 void mkdir(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
   worker.spawn(make_directory(std::move(call), directory, name, mode & ALLPERMS));
 }
 
 void symlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
   worker.spawn(make_link(std::move(call), directory, name, target));
 }
 
 void readlink(fuse_req_t request, fuse_ino_t number) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle link = call.files().handle_of(number);
   worker.spawn(read_link(std::move(call), link));
 }
 
 void unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
   worker.spawn(remove_name(std::move(call), directory, name, client::Removal::not_directory));
 }
 
 void rmdir(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Call call(request);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
   worker.spawn(remove_name(std::move(call), directory, name, client::Removal::directory));
 }
@@ -190,7 +190,7 @@ void rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t 
             const char* new_name, unsigned flags) {
   Call call(request);
   if ((flags & ~kNoReplace) != 0) return call.fail(EINVAL);
-  Worker& worker = call.worker();
+  MountWorker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
   const orangefs::Handle new_directory = call.files().handle_of(new_parent);
   const auto how = flags == kNoReplace ? client::Renaming::keep : client::Renaming::replace;

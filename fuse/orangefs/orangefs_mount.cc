@@ -84,7 +84,7 @@ Result<void> OrangefsMount::connect(const Clock& clock) {
   const auto caches = std::make_shared<client::Caches>(options_.attribute_timeout,
                                                        options_.entry_timeout, kCachedEntries);
   for (std::size_t i = 0; i < options_.workers; ++i) {
-    auto worker = std::make_unique<Worker>(i);
+    auto worker = std::make_unique<MountWorker>(i);
     const Result<void> connected =
         worker->connect(*options_.address, session_options(options_, caches), clock);
     if (!connected) return connected;
@@ -96,12 +96,12 @@ Result<void> OrangefsMount::connect(const Clock& clock) {
 OrangefsMount::~OrangefsMount() {
   if (mount_) mount_->unmount();
   // All threads end before what they share goes.
-  Worker::stop(workers_);
+  MountWorker::stop(workers_);
   files_.reset();
 }
 
 Result<void> OrangefsMount::start() {
-  Worker::Owner owner;
+  MountWorker::Owner owner;
   owner.ended = [this] {
     asio::post(context_, [this] {
       if (!std::exchange(ended_, true)) finish_by(clock_.now() + kForTheLast);
@@ -117,7 +117,7 @@ Result<void> OrangefsMount::start() {
     workers_[i]->prepare(*files_, held_, std::move(channels[i]), options_.interrupts, workers_,
                          owner);
   }
-  for (const std::unique_ptr<Worker>& worker : workers_) worker->start();
+  for (const std::unique_ptr<MountWorker>& worker : workers_) worker->start();
   return {};
 }
 
@@ -147,8 +147,9 @@ void OrangefsMount::drain() {
 }
 
 void OrangefsMount::finish_by(TimePoint deadline) {
-  const bool busy = std::ranges::any_of(
-      workers_, [](const std::unique_ptr<Worker>& worker) { return worker->operations() > 0; });
+  const bool busy = std::ranges::any_of(workers_, [](const std::unique_ptr<MountWorker>& worker) {
+    return worker->operations() > 0;
+  });
   if (!busy || clock_.now() >= deadline) return context_.stop();
   timer_.expires_after(kLookForEnd);
   timer_.async_wait([this, deadline](std::error_code error) {

@@ -11,7 +11,7 @@
 #include "fuse/mount_point.h"
 #include "fuse/orangefs/file_system.h"
 #include "fuse/orangefs/held_io.h"
-#include "fuse/orangefs/worker.h"
+#include "fuse/orangefs/mount_worker.h"
 #include "fuse/process_jobs.h"
 #include "net/async.h"
 
@@ -50,7 +50,7 @@ class OrangefsMount {
   std::unique_ptr<OrangefsFileSystem> files_;
   std::unique_ptr<MountPoint> mount_;
   HeldIo held_;
-  Worker::Peers workers_;
+  MountWorker::Peers workers_;
 };
 
 }  // namespace vpfs::fuse::pvfs

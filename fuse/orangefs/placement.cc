@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include "fuse/orangefs/worker.h"
+#include "fuse/orangefs/mount_worker.h"
 #include "net/endpoint.h"
 
 namespace vpfs::fuse::pvfs {
@@ -100,7 +100,7 @@ net::Task<std::vector<std::size_t>> Placement::servers_for(client::FileSystem& s
   const Layout& layout = own ? *own : layout_;
   JobServers::Answer job_servers;
   if (layout.kind == Layout::Kind::internal || layout.kind == Layout::Kind::external) {
-    Worker::current().call_for_help();  // as in Callers::of()
+    MountWorker::current().call_for_help();  // as in Callers::of()
     job_servers = job_servers_.of(process);
   }
   const std::string& jobid = servers.caller()->jobid;

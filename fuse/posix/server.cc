@@ -10,7 +10,7 @@
 
 #include "base/signal_block.h"
 #include "fuse/posix/low_priority.h"
-#include "fuse/posix/worker.h"
+#include "fuse/posix/server_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -60,7 +60,7 @@ Server::~Server() {
     stops_ = true;
   }
   handed_.notify_all();
-  for (std::size_t i = 0; Worker* const worker = worker_at(i); ++i) worker->join();
+  for (std::size_t i = 0; ServerThread* const worker = worker_at(i); ++i) worker->join();
   // No process waits for what is left.
   std::vector<IoRequest*> left = gate_.withdraw_all(clock_.now());
   left.insert(left.end(), to_do_.begin(), to_do_.end());
@@ -70,7 +70,7 @@ Server::~Server() {
   for (IoRequest* const each : left) delete each;
 }
 
-Server::Worker* Server::worker_at(std::size_t index) {
+Server::ServerThread* Server::worker_at(std::size_t index) {
   const std::lock_guard lock(workers_mutex_);
   return index < workers_.size() ? workers_[index].get() : nullptr;
 }
@@ -88,7 +88,7 @@ Result<void> Server::start() {
 Result<void> Server::add_thread() {
   Result<std::unique_ptr<Channel>> channel = mount_.add_channel(false);
   if (!channel) return std::unexpected(std::move(channel.error()));
-  auto worker = std::make_unique<Worker>(*this, std::move(*channel));
+  auto worker = std::make_unique<ServerThread>(*this, std::move(*channel));
   const SignalBlock no_signals;
   const std::lock_guard lock(workers_mutex_);
   workers_.push_back(std::move(worker));
@@ -101,7 +101,7 @@ Result<void> Server::add_thread() {
   return {};
 }
 
-Server::Role Server::next_role(Worker& worker) {
+Server::Role Server::next_role(ServerThread& worker) {
   const bool is_new = worker.is_new();
   if (handed_over_ == 0 && !is_new) {
     if (waiting_readers_.fetch_add(1) < kMostReaders) return {};
@@ -253,7 +253,7 @@ Server::Finding Server::look_at_interrupted(std::uint64_t unique) {
     return answer_interrupted(withdraw_waiting(unique, *door));
   }
   const std::lock_guard lock(workers_mutex_);
-  for (const std::unique_ptr<Worker>& worker : workers_) {
+  for (const std::unique_ptr<ServerThread>& worker : workers_) {
     if (const std::optional<Finding> finding = worker->look_at_interrupted(unique)) return *finding;
   }
   return {.state = Finding::State::missing};

@@ -83,8 +83,8 @@ class Server {
   [[nodiscard]] Load load() const;
 
  private:
-  class Worker;
-  friend class Worker;
+  class ServerThread;
+  friend class ServerThread;
   using Finding = InterruptedRequests::Finding;
 
   struct Door {
@@ -100,13 +100,13 @@ class Server {
 
   [[nodiscard]] Result<void> add_thread();
   // May wait until there is something.
-  [[nodiscard]] Role next_role(Worker& worker);
+  [[nodiscard]] Role next_role(ServerThread& worker);
   // A thread that waited for a message has one.
   void reader_left();
   // REQUIRES: handed_mutex_ is locked.
   void see_to_a_reader();
   [[nodiscard]] std::size_t most_threads() const;
-  [[nodiscard]] Worker* worker_at(std::size_t index);
+  [[nodiscard]] ServerThread* worker_at(std::size_t index);
 
   [[nodiscard]] Door& door_of(const IoRequest& request) {
     return request.is_scheduled ? scheduled_ : calls_;
@@ -157,7 +157,7 @@ class Server {
   Door scheduled_;  // that it has let go
 
   std::mutex workers_mutex_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<ServerThread>> workers_;
 
   std::mutex interrupted_mutex_;
   InterruptedRequests interrupted_;

@@ -112,12 +112,12 @@ class JobChurn {
     std::string name;
   };
   using Requests = std::list<Request>;
-  struct Worker {
+  struct WorkerNames {
     std::map<std::string, VirtualPfsId> known;
     std::uint64_t epoch = 0;
   };
 
-  VirtualPfsId find(Worker& worker, const std::string& name) {
+  VirtualPfsId find(WorkerNames& worker, const std::string& name) {
     if (const auto found = worker.known.find(name); found != worker.known.end()) {
       return found->second;
     }
@@ -127,7 +127,7 @@ class JobChurn {
   }
 
   void come() {
-    Worker& worker = workers_[random_() % workers_.size()];
+    WorkerNames& worker = workers_[random_() % workers_.size()];
     const std::string name = "job-" + std::to_string(first_job_ + random_() % 10);
     const VirtualPfsId id = find(worker, name);
     Request& io = requests_.emplace_back();
@@ -205,7 +205,7 @@ class JobChurn {
 
   // As Dispatcher::retire_idle() does.
   void retire() {
-    const auto knows = [&](const Worker& worker) { return worker.epoch == epoch_; };
+    const auto knows = [&](const WorkerNames& worker) { return worker.epoch == epoch_; };
     while (stage_.has_idle() && std::ranges::all_of(workers_, knows)) {
       stage_.retire(1 + random_() % 3, now_);
     }
@@ -214,7 +214,7 @@ class JobChurn {
     if (stage_.has_idle()) ++epoch_;
   }
   void acknowledge(std::size_t index) {
-    Worker& worker = workers_[index];
+    WorkerNames& worker = workers_[index];
     if (worker.epoch == epoch_) return;
     worker.known.clear();
     worker.epoch = epoch_;
@@ -224,7 +224,7 @@ class JobChurn {
   TimePoint now_ = TimePoint(100s);
   Stage stage_;
   ClientId client_{};
-  std::array<Worker, 3> workers_;
+  std::array<WorkerNames, 3> workers_;
   std::uint64_t epoch_ = 0;
   Requests requests_;
   std::map<std::string, Job> jobs_;

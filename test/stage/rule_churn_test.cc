@@ -40,7 +40,7 @@ class RuleChurn {
       : policy_(std::move(policy)), options_(options), random_(seed) {
     for (int rule = 0; rule < kRuleNames; ++rule) active_[rule] = true;
     take_on(config());
-    for (Worker& worker : workers_) worker.rules = rules_;
+    for (WorkerRules& worker : workers_) worker.rules = rules_;
     for (int i = 0; i < 6; ++i) client_ = stage_->join_client("node");
   }
 
@@ -142,7 +142,7 @@ class RuleChurn {
     Mark rule;
     Mark shadow;
   };
-  struct Worker {
+  struct WorkerRules {
     std::shared_ptr<const std::vector<RuleConfig>> rules;
     std::map<std::string, Known> known;
     std::uint64_t epoch = 0;
@@ -208,14 +208,14 @@ class RuleChurn {
     active = !active;
     take_on(config());
   }
-  void use_rules(Worker& worker) {
+  void use_rules(WorkerRules& worker) {
     worker.rules = rules_;
     worker.known.clear();
     worker.epoch = epoch_;
   }
 
   // The index of a rule of this number in the worker's rules.
-  static std::optional<std::uint32_t> index_of(const Worker& worker, int rule) {
+  static std::optional<std::uint32_t> index_of(const WorkerRules& worker, int rule) {
     const auto found =
         std::ranges::find(*worker.rules, "r" + std::to_string(rule), &RuleConfig::name);
     if (found == worker.rules->end()) return std::nullopt;
@@ -224,7 +224,7 @@ class RuleChurn {
   static std::string name_of(int rule, int job) {
     return rule < 4 ? "job-" + std::to_string(rule) + "-" + std::to_string(job) : target_of(rule);
   }
-  const Known& find(Worker& worker, int rule, int shadow, int job) {
+  const Known& find(WorkerRules& worker, int rule, int shadow, int job) {
     const std::optional<std::uint32_t> by = index_of(worker, rule);
     const std::optional<std::uint32_t> beside = index_of(worker, shadow);
     const std::string target = by ? name_of(rule, job) : "default";
@@ -254,7 +254,7 @@ class RuleChurn {
   }
 
   void come() {
-    Worker& worker = workers_[random_() % workers_.size()];
+    WorkerRules& worker = workers_[random_() % workers_.size()];
     const int rule = static_cast<int>(random_() % (kRuleNames / 2) * 2);
     const int shadow = static_cast<int>(random_() % kRuleNames) | 1;
     const int job =
@@ -351,7 +351,7 @@ class RuleChurn {
 
   // As Dispatcher::retire_idle() does.
   void retire() {
-    const auto knows = [&](const Worker& worker) { return worker.epoch == epoch_; };
+    const auto knows = [&](const WorkerRules& worker) { return worker.epoch == epoch_; };
     while (stage_->has_idle() && std::ranges::all_of(workers_, knows)) stage_->retire(3, now_);
     if (stage_->has_idle()) return;
     stage_->find_idle(stage_->rows(), now_);
@@ -386,7 +386,7 @@ class RuleChurn {
   ClientId client_{};
   std::map<int, bool> active_;
   std::shared_ptr<const std::vector<RuleConfig>> rules_;  // the stage's
-  std::array<Worker, 3> workers_;
+  std::array<WorkerRules, 3> workers_;
   std::uint64_t epoch_ = 0;
   Requests requests_;
   std::map<std::string, Life> lives_;  // by rule

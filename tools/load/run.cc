@@ -41,9 +41,10 @@ CpuTime cpu_time() {
 }
 
 // An event loop, the processes that live on it, and one meter for each application.
-class Worker {
+class LoadWorker {
  public:
-  Worker(const LoadSettings& settings, const Filler& filler, const Clock& clock, const RunEnd& end)
+  LoadWorker(const LoadSettings& settings, const Filler& filler, const Clock& clock,
+             const RunEnd& end)
       : settings_(settings), filler_(filler), clock_(clock), end_(end) {
     for (std::size_t i = 0; i < settings.applications.size(); ++i) {
       meters_.emplace_back(settings.warm_up, end, settings.interval);
@@ -110,7 +111,7 @@ void rethrow(const std::exception_ptr& problem) {
   if (problem) std::rethrow_exception(problem);
 }
 
-Result<void> Worker::prepare() {
+Result<void> LoadWorker::prepare() {
   Result<void> outcome;
   std::size_t left = processes_.size();
   const auto done = [&](const std::exception_ptr& problem, const Result<void>& good) {
@@ -123,7 +124,7 @@ Result<void> Worker::prepare() {
   return outcome;
 }
 
-void Worker::work(TimePoint origin) {
+void LoadWorker::work(TimePoint origin) {
   give_grace(origin + end_.get());
   working_ = processes_.size();
   std::size_t finishing = working_;
@@ -144,7 +145,7 @@ void Worker::work(TimePoint origin) {
 }
 
 // Spreads the processes over the workers; those of one node stay together.
-void add_processes(const LoadSettings& settings, std::deque<Worker>& workers) {
+void add_processes(const LoadSettings& settings, std::deque<LoadWorker>& workers) {
   std::size_t turn = 0;
   std::uint32_t node = 1;
   std::map<std::string, std::size_t> worker_of_node;
@@ -189,9 +190,9 @@ class StartLine {
   TimePoint origin_ = {};
 };
 
-std::vector<Meter::Live> live_numbers(const std::deque<Worker>& workers, std::size_t count) {
+std::vector<Meter::Live> live_numbers(const std::deque<LoadWorker>& workers, std::size_t count) {
   std::vector<Meter::Live> numbers(count);
-  for (const Worker& worker : workers) {
+  for (const LoadWorker& worker : workers) {
     for (std::size_t i = 0; i < count; ++i) {
       const Meter::Live part = worker.meters()[i].live();
       numbers[i].bytes += part.bytes;
@@ -242,7 +243,7 @@ class Moments {
 
 // Shows a line for each second that is measured, and gives the CPU time of that part. Returns when
 // the run ends.
-CpuTime watch(const LoadSettings& settings, const std::deque<Worker>& workers, Moments& moments,
+CpuTime watch(const LoadSettings& settings, const std::deque<LoadWorker>& workers, Moments& moments,
               const std::function<void(const std::string&)>& live) {
   const std::size_t count = settings.applications.size();
   if (live) {
@@ -274,7 +275,7 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
   Result<Filler> filler = Filler::make(static_cast<std::size_t>(largest));
   if (!filler) return std::unexpected(std::move(filler.error()));
   RunEnd end(settings.run_length());
-  std::deque<Worker> workers;
+  std::deque<LoadWorker> workers;
   for (std::uint64_t i = 0; i < settings.threads; ++i) {
     workers.emplace_back(settings, *filler, clock, end);
   }
@@ -282,7 +283,7 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
 
   StartLine start_line(workers.size() + 1);
   std::vector<std::jthread> threads;
-  for (Worker& worker : workers) {
+  for (LoadWorker& worker : workers) {
     threads.emplace_back([&worker, &start_line, &clock] {
       const std::optional<TimePoint> origin = start_line.wait(worker.prepare(), clock);
       if (origin) worker.work(*origin);
@@ -295,7 +296,7 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
     result.cpu = watch(settings, workers, moments, live);
     result.ended_early = moments.ended_early();
     if (result.ended_early) {
-      for (Worker& worker : workers) worker.end_early();
+      for (LoadWorker& worker : workers) worker.end_early();
     }
   }
   threads.clear();  // joins
@@ -303,7 +304,7 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
 
   result.duration = std::max(end.get() - settings.warm_up, Duration::zero());
   result.totals.resize(settings.applications.size());
-  for (const Worker& worker : workers) {
+  for (const LoadWorker& worker : workers) {
     for (std::size_t i = 0; i < result.totals.size(); ++i) {
       worker.meters()[i].add_to(result.totals[i]);
     }

@@ -17,12 +17,12 @@
 namespace vpfs::fuse {
 
 // One thread of a server, with a channel of its own.
-class Server::Worker {
+class Server::ServerThread {
  public:
-  Worker(Server& server, std::unique_ptr<Channel> channel);
-  ~Worker() = default;
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  ServerThread(Server& server, std::unique_ptr<Channel> channel);
+  ~ServerThread() = default;
+  ServerThread(const ServerThread&) = delete;
+  ServerThread& operator=(const ServerThread&) = delete;
 
   void start();
   // Waits for its end.

@@ -31,19 +31,19 @@ namespace vpfs::fuse::pvfs {
 //
 //   kernel ──message──> worker ──coroutine──> client session ──request──> proxy or server
 //   kernel <──answer─── worker <──────────────────────────────response──
-class Worker {
+class MountWorker {
  public:
-  using Peers = std::vector<std::unique_ptr<Worker>>;
+  using Peers = std::vector<std::unique_ptr<MountWorker>>;
 
   struct Owner {
     std::function<void()> ended;  // the file system is not mounted any more. The worker's thread.
   };
 
-  explicit Worker(std::size_t index) : index_(index) {}
+  explicit MountWorker(std::size_t index) : index_(index) {}
   // REQUIRES: its thread has ended.
-  ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  ~MountWorker();
+  MountWorker(const MountWorker&) = delete;
+  MountWorker& operator=(const MountWorker&) = delete;
 
   // Opens the session. Before start(), on the caller's thread.
   [[nodiscard]] Result<void> connect(const client::MountAddress& address,
@@ -61,13 +61,13 @@ class Worker {
   // name any more. stop() waits for it a while. For the worker's thread.
   class Duty {
    public:
-    explicit Duty(Worker& worker) : worker_(worker) { ++worker_.duties_; }
+    explicit Duty(MountWorker& worker) : worker_(worker) { ++worker_.duties_; }
     ~Duty() { --worker_.duties_; }
     Duty(const Duty&) = delete;
     Duty& operator=(const Duty&) = delete;
 
    private:
-    Worker& worker_;
+    MountWorker& worker_;
   };
 
   // For a worker that may not come back to the kernel's messages soon: another one listens too.
@@ -75,7 +75,7 @@ class Worker {
   void call_for_help();
 
   // The worker of the calling thread.
-  [[nodiscard]] static Worker& current();
+  [[nodiscard]] static MountWorker& current();
 
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] const client::FileSystem& session() const { return *session_; }

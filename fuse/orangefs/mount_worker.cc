@@ -1,4 +1,4 @@
-#include "fuse/orangefs/worker.h"
+#include "fuse/orangefs/mount_worker.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -41,7 +41,7 @@ constexpr Duration kWindow = std::chrono::milliseconds(20);
 constexpr int kBusy = 70;
 constexpr int kIdle = 50;
 
-thread_local Worker* current_worker = nullptr;
+thread_local MountWorker* current_worker = nullptr;
 
 // That the calling thread has used.
 Duration processor_time() {
@@ -60,17 +60,17 @@ net::Task<> connect_into(const client::MountAddress& address, const client::Sess
 
 }  // namespace
 
-Worker& Worker::current() {
+MountWorker& MountWorker::current() {
   VPFS_ASSERT(current_worker != nullptr);
   return *current_worker;
 }
 
-Worker::~Worker() {
+MountWorker::~MountWorker() {
   VPFS_ASSERT(!thread_.joinable());
 }
 
-Result<void> Worker::connect(const client::MountAddress& address,
-                             const client::SessionOptions& options, const Clock& clock) {
+Result<void> MountWorker::connect(const client::MountAddress& address,
+                                  const client::SessionOptions& options, const Clock& clock) {
   Result<std::unique_ptr<client::FileSystem>> session = fail("the session was not opened");
   std::exception_ptr problem;
   asio::co_spawn(context_, connect_into(address, options, clock, session),
@@ -87,8 +87,8 @@ Result<void> Worker::connect(const client::MountAddress& address,
   return {};
 }
 
-void Worker::prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
-                     Interrupts interrupts, const Peers& peers, Owner owner) {
+void MountWorker::prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
+                          Interrupts interrupts, const Peers& peers, Owner owner) {
   files_ = &files;
   held_ = &held;
   channel_ = std::move(channel);
@@ -97,12 +97,12 @@ void Worker::prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Ch
   owner_ = std::move(owner);
 }
 
-void Worker::start() {
+void MountWorker::start() {
   const SignalBlock no_signals;
   thread_ = std::thread([this] { run(); });
 }
 
-void Worker::end_thread() {
+void MountWorker::end_thread() {
   if (!thread_.joinable()) return;
   stopping_ = true;
   asio::post(context_, [this] { context_.stop(); });
@@ -111,16 +111,16 @@ void Worker::end_thread() {
 }
 
 template <typename Left>
-void Worker::finish(const Peers& workers, Duration patience, Left left) {
+void MountWorker::finish(const Peers& workers, Duration patience, Left left) {
   const auto all_left = [&] {
     std::size_t sum = 0;
-    for (const std::unique_ptr<Worker>& worker : workers) sum += left(*worker);
+    for (const std::unique_ptr<MountWorker>& worker : workers) sum += left(*worker);
     return sum;
   };
   const Clock& clock = *workers.front()->clock_;
   const TimePoint deadline = clock.now() + patience;
   while (all_left() > 0 && clock.now() < deadline) {
-    for (const std::unique_ptr<Worker>& worker : workers) {
+    for (const std::unique_ptr<MountWorker>& worker : workers) {
       current_worker = worker.get();
       worker->context_.restart();
       worker->context_.run_for(kTurn);
@@ -129,25 +129,26 @@ void Worker::finish(const Peers& workers, Duration patience, Left left) {
   current_worker = nullptr;
 }
 
-void Worker::stop(const Peers& workers) {
-  const bool running = std::ranges::any_of(
-      workers, [](const std::unique_ptr<Worker>& worker) { return worker->thread_.joinable(); });
+void MountWorker::stop(const Peers& workers) {
+  const bool running = std::ranges::any_of(workers, [](const std::unique_ptr<MountWorker>& worker) {
+    return worker->thread_.joinable();
+  });
   if (!running) return;
-  for (const std::unique_ptr<Worker>& worker : workers) worker->end_thread();
-  finish(workers, kForDuties, [](const Worker& worker) { return worker.duties_; });
+  for (const std::unique_ptr<MountWorker>& worker : workers) worker->end_thread();
+  finish(workers, kForDuties, [](const MountWorker& worker) { return worker.duties_; });
   // Operations hold what goes with the workers, so each comes to its end.
-  for (const std::unique_ptr<Worker>& worker : workers) worker->session_->close();
-  const auto operations = [](const Worker& worker) { return worker.operations(); };
+  for (const std::unique_ptr<MountWorker>& worker : workers) worker->session_->close();
+  const auto operations = [](const MountWorker& worker) { return worker.operations(); };
   finish(workers, kForLastCalls, operations);
   std::size_t left = 0;
-  for (const std::unique_ptr<Worker>& worker : workers) left += worker->operations();
+  for (const std::unique_ptr<MountWorker>& worker : workers) left += worker->operations();
   if (left == 0) return;
   spdlog::error("{} operations do not end", left);
   spdlog::shutdown();
   std::_Exit(1);
 }
 
-void Worker::run() {
+void MountWorker::run() {
   current_worker = this;
   const auto work = asio::make_work_guard(context_);
   if (index_ == 0) {
@@ -158,7 +159,7 @@ void Worker::run() {
   stop_listening();
 }
 
-void Worker::begin_to_listen() {
+void MountWorker::begin_to_listen() {
   if (stopping_) return;
   window_begin_ = clock_->now();
   window_used_ = processor_time();
@@ -167,19 +168,19 @@ void Worker::begin_to_listen() {
   wait_for_message();
 }
 
-void Worker::stop_listening() {
+void MountWorker::stop_listening() {
   if (!readable_) return;
   (void)readable_->release();  // the channel closes its descriptor itself
   readable_.reset();
 }
 
-void Worker::wait_for_message() {
+void MountWorker::wait_for_message() {
   readable_->async_wait(asio::posix::stream_descriptor::wait_read, [this](std::error_code error) {
     if (!error) receive();
   });
 }
 
-void Worker::receive() {
+void MountWorker::receive() {
   for (int i = 0; i < kMessagesAtOnce; ++i) {
     if (!buffer_) buffer_ = take_buffer();
     const auto message = channel_->receive(*buffer_);
@@ -198,15 +199,15 @@ void Worker::receive() {
   asio::post(context_, [this] { receive(); });
 }
 
-void Worker::call_for_help() {
-  for (const std::unique_ptr<Worker>& worker : *peers_) {
+void MountWorker::call_for_help() {
+  for (const std::unique_ptr<MountWorker>& worker : *peers_) {
     if (worker->listens_.exchange(true)) continue;
     asio::post(worker->context_, [peer = worker.get()] { peer->begin_to_listen(); });
     return;
   }
 }
 
-bool Worker::goes_on_listening() {
+bool MountWorker::goes_on_listening() {
   const TimePoint now = clock_->now();
   const Duration time = now - window_begin_;
   if (time < kWindow) return true;
@@ -221,16 +222,16 @@ bool Worker::goes_on_listening() {
   return false;
 }
 
-bool Worker::is_needed() {
+bool MountWorker::is_needed() {
   if (index_ == 0) return true;  // it always listens
   // If the first worker is busy with one message all the time, another must take the next.
-  const Worker& first = *peers_->front();
+  const MountWorker& first = *peers_->front();
   const std::uint64_t done = first.done_;
   const bool is_stuck = std::exchange(seen_done_, done) == done && first.begun_ > done;
   if (is_stuck) return true;
   int load = 0;
   int others = -1;
-  for (const std::unique_ptr<Worker>& worker : *peers_) {
+  for (const std::unique_ptr<MountWorker>& worker : *peers_) {
     if (!worker->listens_) continue;
     load += worker->load_;
     ++others;
@@ -238,7 +239,7 @@ bool Worker::is_needed() {
   return load > kIdle * others;
 }
 
-void Worker::handle(std::span<std::byte> message) {
+void MountWorker::handle(std::span<std::byte> message) {
   fuse_in_header head;
   std::memcpy(&head, message.data(), sizeof head);
   switch (head.opcode) {
@@ -254,7 +255,7 @@ void Worker::handle(std::span<std::byte> message) {
   }
 }
 
-void Worker::begin_read(const fuse_in_header& head, std::span<const std::byte> message) {
+void MountWorker::begin_read(const fuse_in_header& head, std::span<const std::byte> message) {
   // What the kernel reads ahead it reads again when a process wants it.
   HeldPart part(*held_, head.uid, true);
   if (!part) return channel_->fail(head.unique, ENOBUFS);
@@ -268,7 +269,7 @@ void Worker::begin_read(const fuse_in_header& head, std::span<const std::byte> m
   spawn(read(*this, std::move(read_message)));
 }
 
-void Worker::begin_write(const fuse_in_header& head, std::span<const std::byte> message) {
+void MountWorker::begin_write(const fuse_in_header& head, std::span<const std::byte> message) {
   const auto body = body_of<fuse_write_in>(message);
   OpenFilePtr file = OpenFiles::at(body.fh).shared_from_this();
   // Writes of cached pages name no user, and the kernel would drop the pages if one failed.
@@ -297,7 +298,7 @@ void Worker::begin_write(const fuse_in_header& head, std::span<const std::byte> 
   spawn(write(*this, std::move(write_message), std::move(data)));
 }
 
-void Worker::spawn(net::Task<> operation) {
+void MountWorker::spawn(net::Task<> operation) {
   ++operations_;
   asio::co_spawn(context_, std::move(operation), [this](const std::exception_ptr& problem) {
     --operations_;
@@ -312,7 +313,7 @@ void Worker::spawn(net::Task<> operation) {
 
 // If many requests wait at once, each gets no more address space than it needs. If few wait, each
 // gets a buffer that the next one can use, whatever its size.
-std::unique_ptr<Buffer> Worker::take_buffer(std::size_t size) {
+std::unique_ptr<Buffer> MountWorker::take_buffer(std::size_t size) {
   if (spare_.empty()) {
     return std::make_unique<Buffer>(operations_ < kMostSpare ? kLargestIo : size);
   }
@@ -321,14 +322,14 @@ std::unique_ptr<Buffer> Worker::take_buffer(std::size_t size) {
   return buffer;
 }
 
-void Worker::give_back(std::unique_ptr<Buffer> buffer) {
+void MountWorker::give_back(std::unique_ptr<Buffer> buffer) {
   const bool is_full = buffer->data().size() == kLargestIo;
   if (is_full && spare_.size() < kMostSpare) spare_.push_back(std::move(buffer));
 }
 
 // Any worker may hear of a signal, but only the channel that gave the request can answer it.
-void Worker::interrupt(std::uint64_t request, std::uint64_t message) {
-  for (const std::unique_ptr<Worker>& worker : *peers_) {
+void MountWorker::interrupt(std::uint64_t request, std::uint64_t message) {
+  for (const std::unique_ptr<MountWorker>& worker : *peers_) {
     const std::optional<pid_t> process = worker->running_.process_of(request);
     if (!process) continue;
     if (obeys(interrupts_, *process)) {
@@ -339,10 +340,10 @@ void Worker::interrupt(std::uint64_t request, std::uint64_t message) {
     return;
   }
   // Its worker has not come to it yet, or it has an answer.
-  for (const std::unique_ptr<Worker>& worker : *peers_) worker->ask_to_tell_again(message);
+  for (const std::unique_ptr<MountWorker>& worker : *peers_) worker->ask_to_tell_again(message);
 }
 
-void Worker::ask_to_tell_again(std::uint64_t message) {
+void MountWorker::ask_to_tell_again(std::uint64_t message) {
   asio::post(context_, [this, message] {
     const auto timer = std::make_shared<asio::steady_timer>(context_, kReminder);
     timer->async_wait([this, message, timer](std::error_code error) {

@@ -1,4 +1,4 @@
-#include "fuse/posix/worker.h"
+#include "fuse/posix/server_thread.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -92,29 +92,29 @@ void end_direct_io(int descriptor) {
 
 }  // namespace
 
-Server::Worker::Worker(Server& server, std::unique_ptr<Channel> channel)
+Server::ServerThread::ServerThread(Server& server, std::unique_ptr<Channel> channel)
     : server_(server), channel_(std::move(channel)) {}
 
-void Server::Worker::start() {
+void Server::ServerThread::start() {
   thread_ = std::thread([this] {
     adopt_own_identity();
     run();
   });
 }
 
-void Server::Worker::rest() {
+void Server::ServerThread::rest() {
   if (buffer_) server_.memory_.give_back(std::move(buffer_));
   pipe_ = SplicePipe();
   inlet_.close();
   spare_.clear();
 }
 
-Buffer& Server::Worker::buffer() {
+Buffer& Server::ServerThread::buffer() {
   if (!buffer_) buffer_ = server_.memory_.take_buffer();
   return *buffer_;
 }
 
-void Server::Worker::run() {
+void Server::ServerThread::run() {
   for (;;) {
     const Role role = server_.next_role(*this);
     if (role.ends) return;
@@ -131,7 +131,7 @@ void Server::Worker::run() {
   if (!server_.told_end_.exchange(true)) server_.ended_();
 }
 
-std::expected<std::span<std::byte>, Channel::Nothing> Server::Worker::receive() {
+std::expected<std::span<std::byte>, Channel::Nothing> Server::ServerThread::receive() {
   const bool splices = !server_.memory_.is_plentiful() && server_.options_.held_pipes > 0 &&
                        inlet_.open(server_.options_.largest_write);
   if (!splices) {
@@ -145,7 +145,7 @@ std::expected<std::span<std::byte>, Channel::Nothing> Server::Worker::receive() 
   return unpack(*size);
 }
 
-std::span<std::byte> Server::Worker::unpack(std::size_t size) {
+std::span<std::byte> Server::ServerThread::unpack(std::size_t size) {
   const std::span<std::byte> message = buffer().message().first(size);
   const auto take = [&](std::size_t begin, std::size_t end) {
     VPFS_ASSERT(inlet_.take(message.subspan(begin, end - begin)));
@@ -168,8 +168,8 @@ std::span<std::byte> Server::Worker::unpack(std::size_t size) {
   return message;
 }
 
-void Server::Worker::keep_elsewhere(const fuse_in_header& head, const fuse_write_in& body,
-                                    std::size_t size) {
+void Server::ServerThread::keep_elsewhere(const fuse_in_header& head, const fuse_write_in& body,
+                                          std::size_t size) {
   std::unique_ptr<IoRequest> request = new_write(head, body);
   if (!count(request)) return inlet_.close();
   const bool is_direct_write =
@@ -204,7 +204,7 @@ void Server::Worker::keep_elsewhere(const fuse_in_header& head, const fuse_write
 
 // What the kernel reads ahead it reads again when a process wants it. It would drop the pages of a
 // write that fails.
-bool Server::Worker::count(std::unique_ptr<IoRequest>& request) {
+bool Server::ServerThread::count(std::unique_ptr<IoRequest>& request) {
   if (request->is_of_cache) {
     server_.requests_.take(request->charged, 1);
   } else if (!server_.requests_.take_one(request->charged)) {
@@ -216,8 +216,8 @@ bool Server::Worker::count(std::unique_ptr<IoRequest>& request) {
   return true;
 }
 
-std::unique_ptr<IoRequest> Server::Worker::new_write(const fuse_in_header& head,
-                                                     const fuse_write_in& body) {
+std::unique_ptr<IoRequest> Server::ServerThread::new_write(const fuse_in_header& head,
+                                                           const fuse_write_in& body) {
   std::unique_ptr<IoRequest> request = new_request(head);
   request->kind = IoKind::write;
   request->file = OpenFiles::at(body.fh).shared_from_this();
@@ -229,7 +229,7 @@ std::unique_ptr<IoRequest> Server::Worker::new_write(const fuse_in_header& head,
   return request;
 }
 
-void Server::Worker::handle(std::span<std::byte> message) {
+void Server::ServerThread::handle(std::span<std::byte> message) {
   const fuse_in_header head = head_of(message);
   if (head.opcode == FUSE_READ || head.opcode == FUSE_WRITE) return handle_data(head, message);
   if (head.opcode == FUSE_INTERRUPT) {
@@ -259,14 +259,14 @@ void Server::Worker::handle(std::span<std::byte> message) {
 
 // To look at a process may wait for the process itself, so it is a call of its user like others.
 // One that has its share of the threads goes without its job.
-std::string Server::Worker::job_of(const fuse_in_header& head) {
+std::string Server::ServerThread::job_of(const fuse_in_header& head) {
   if (!server_.enter(head.uid)) return "";
   std::string job = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid));
   server_.leave(head.uid, server_.calls_, go_);
   return job;
 }
 
-void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> message) {
+void Server::ServerThread::call(const fuse_in_header& head, std::span<std::byte> message) {
   if (never_waits(head.opcode)) return channel_->process(message);
   // The kernel names no user when it closes a file.
   const uid_t uid = head.opcode == FUSE_RELEASE
@@ -302,7 +302,7 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
   work();
 }
 
-void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte> message) {
+void Server::ServerThread::handle_data(const fuse_in_header& head, std::span<std::byte> message) {
   if (head.opcode == FUSE_READ) {
     const auto body = body_of<fuse_read_in>(message);
     auto request = new_request(head);
@@ -325,7 +325,7 @@ void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte
   pass(std::move(request), size);
 }
 
-std::unique_ptr<IoRequest> Server::Worker::new_request(const fuse_in_header& head) {
+std::unique_ptr<IoRequest> Server::ServerThread::new_request(const fuse_in_header& head) {
   std::unique_ptr<IoRequest> request;
   if (spare_.empty()) {
     request = std::make_unique<IoRequest>();
@@ -343,7 +343,7 @@ std::unique_ptr<IoRequest> Server::Worker::new_request(const fuse_in_header& hea
   return request;
 }
 
-void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
+void Server::ServerThread::recycle(std::unique_ptr<IoRequest> request) {
   server_.give_back_shares(*request);
   if (request->data && request->data->data().size() == kLargestIo) {
     if (!buffer_) {
@@ -357,7 +357,7 @@ void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
   spare_.push_back(std::move(request));
 }
 
-void Server::Worker::pass(std::unique_ptr<IoRequest> request, std::uint64_t size) {
+void Server::ServerThread::pass(std::unique_ptr<IoRequest> request, std::uint64_t size) {
   // The gate has it until it is in let_go_, of this thread or another.
   const bool is_read = request->kind == IoKind::read;
   server_.gate_.arrive(*request.release(), size, server_.clock_.now(), let_go_);
@@ -366,7 +366,7 @@ void Server::Worker::pass(std::unique_ptr<IoRequest> request, std::uint64_t size
   work();
 }
 
-void Server::Worker::work() {
+void Server::ServerThread::work() {
   while (!go_.empty()) {
     std::unique_ptr<IoRequest> request(go_.front());
     if (go_.size() > 1) server_.hand_over(std::span(go_).subspan(1));
@@ -381,7 +381,7 @@ void Server::Worker::work() {
   }
 }
 
-void Server::Worker::perform(IoRequest& request) {
+void Server::ServerThread::perform(IoRequest& request) {
   process_ = request.process;
   uid_ = request.charged;
   answers_through_ = request.message.empty() ? request.channel : nullptr;
@@ -398,7 +398,7 @@ void Server::Worker::perform(IoRequest& request) {
   unique_ = 0;
 }
 
-void Server::Worker::read_data(IoRequest& request) {
+void Server::ServerThread::read_data(IoRequest& request) {
   const std::span<std::byte> into = buffer().data().first(request.asked.count);
   const int descriptor = request.file->descriptor.get();
   const bool splices = into.size() >= SplicePipe::kLeast && !is_direct(descriptor);
@@ -422,7 +422,7 @@ void Server::Worker::read_data(IoRequest& request) {
   request.channel->answer(request.unique, into.first(request.moved));
 }
 
-void Server::Worker::write_data(IoRequest& request) {
+void Server::ServerThread::write_data(IoRequest& request) {
   // Writes of cached pages name no user: they are the opener's.
   const Opener& opener = request.file->opener;
   const bool may =
@@ -459,7 +459,7 @@ void Server::Worker::write_data(IoRequest& request) {
   request.channel->answer_write(request.unique, static_cast<std::uint32_t>(request.moved));
 }
 
-std::optional<Server::Finding> Server::Worker::look_at_interrupted(std::uint64_t unique) {
+std::optional<Server::Finding> Server::ServerThread::look_at_interrupted(std::uint64_t unique) {
   if (unique_ != unique) return std::nullopt;
   Channel* const channel = answers_through_;
   const Holder holder = {.process = process_, .uid = uid_};
