@@ -88,13 +88,13 @@ Result<void> MountWorker::connect(const client::MountAddress& address,
 }
 
 void MountWorker::prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
-                          Interrupts interrupts, const Peers& peers, Owner owner) {
+                          Interrupts interrupts, const Peers& peers, std::function<void()> ended) {
   files_ = &files;
   held_ = &held;
   channel_ = std::move(channel);
   interrupts_ = interrupts;
   peers_ = &peers;
-  owner_ = std::move(owner);
+  tell_ended_ = std::move(ended);
 }
 
 void MountWorker::start() {
@@ -185,7 +185,7 @@ void MountWorker::receive() {
     if (!buffer_) buffer_ = take_buffer();
     const auto message = channel_->receive(*buffer_);
     if (!message && message.error() == Channel::Nothing::any_more) {
-      if (!stopping_) owner_.ended();
+      if (!stopping_) tell_ended_();
       return;
     }
     if (!message) {

@@ -35,10 +35,6 @@ class MountWorker {
  public:
   using Peers = std::vector<std::unique_ptr<MountWorker>>;
 
-  struct Owner {
-    std::function<void()> ended;  // the file system is not mounted any more. The worker's thread.
-  };
-
   explicit MountWorker(std::size_t index) : index_(index) {}
   // REQUIRES: its thread has ended.
   ~MountWorker();
@@ -49,8 +45,9 @@ class MountWorker {
   [[nodiscard]] Result<void> connect(const client::MountAddress& address,
                                      const client::SessionOptions& options, const Clock& clock);
   // All outlive the worker; `peers` are all workers, this one too. Before any of them starts.
+  // `ended` is called on the worker's thread when the file system is not mounted any more.
   void prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
-               Interrupts interrupts, const Peers& peers, Owner owner);
+               Interrupts interrupts, const Peers& peers, std::function<void()> ended);
   void start();
   // Ends the threads of all workers that have one: what is under way ends as if the connections
   // were lost. All at once, since an operation of one may wait for one of another. Call it from
@@ -125,7 +122,7 @@ class MountWorker {
   std::optional<asio::posix::stream_descriptor> readable_;
   Interrupts interrupts_ = Interrupts::of_dying;
   const Peers* peers_ = nullptr;
-  Owner owner_;
+  std::function<void()> tell_ended_;
   RunningRequests running_;
   std::uint64_t unique_ = 0;
   // Each message wakes all workers that listen, and one of them gets it. So no more listen than

@@ -101,8 +101,7 @@ OrangefsMount::~OrangefsMount() {
 }
 
 Result<void> OrangefsMount::start() {
-  MountWorker::Owner owner;
-  owner.ended = [this] {
+  const std::function<void()> ended = [this] {
     asio::post(context_, [this] {
       if (!std::exchange(ended_, true)) finish_by(clock_.now() + kForTheLast);
     });
@@ -115,7 +114,7 @@ Result<void> OrangefsMount::start() {
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     workers_[i]->prepare(*files_, held_, std::move(channels[i]), options_.interrupts, workers_,
-                         owner);
+                         ended);
   }
   for (const std::unique_ptr<MountWorker>& worker : workers_) worker->start();
   return {};

@@ -81,7 +81,7 @@ void JobRegistry::note(const AddressBlock& block, std::uint32_t job) {
     prefixes_.push_back(block.prefix());
   }
   const std::uint64_t key = owner_key(block.address(), block.prefix(), kOfAll);
-  Owner* const owner = owners_.find(key);
+  BlockJobs* const owner = owners_.find(key);
   if (owner == nullptr) {
     owners_.insert(key, {.job = job});
   } else if (owner->job != job) {
@@ -99,7 +99,7 @@ void JobRegistry::note_users(const AddressBlock& block, std::uint32_t job) {
 
 void JobRegistry::note_user(const AddressBlock& block, std::uint64_t user, std::uint32_t job) {
   const std::uint64_t key = owner_key(block.address(), block.prefix(), user);
-  if (Owner* const owner = owners_.find(key)) {
+  if (BlockJobs* const owner = owners_.find(key)) {
     owner->several = owner->several || owner->job != job;
   } else {
     owners_.insert(key, {.job = job});
@@ -119,14 +119,14 @@ template <typename Take>
 void JobRegistry::for_each_owner(const Address& address, std::optional<std::uint32_t> uid,
                                  const Take& take) const {
   for (const int prefix : prefixes_) {
-    const Owner* const owner = owners_.find(owner_key(address, prefix, kOfAll));
+    const BlockJobs* const owner = owners_.find(owner_key(address, prefix, kOfAll));
     if (owner == nullptr) continue;
     if (!owner->several || !uid) {
       if (has_user(jobs_[owner->job], uid)) take(*owner);
       continue;
     }
     for (const std::uint64_t user : {std::uint64_t{*uid}, kOfNobody}) {
-      const Owner* const of_user = owners_.find(owner_key(address, prefix, user));
+      const BlockJobs* const of_user = owners_.find(owner_key(address, prefix, user));
       if (of_user != nullptr) take(*of_user);
     }
   }
@@ -137,7 +137,7 @@ const JobRegistry::Job* JobRegistry::only_job_of(std::span<const Address> client
   std::optional<std::uint32_t> only;
   bool several = false;
   for (const Address& address : client) {
-    for_each_owner(address, uid, [&](const Owner& owner) {
+    for_each_owner(address, uid, [&](const BlockJobs& owner) {
       several = several || owner.several || (only && *only != owner.job);
       only = owner.job;
     });

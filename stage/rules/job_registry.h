@@ -80,7 +80,7 @@ class JobRegistry {
  private:
   // The first of the jobs with one block of addresses, and whether there are more. If there are,
   // owners_ also has this of each user of the block.
-  struct Owner {
+  struct BlockJobs {
     std::uint32_t job = 0;
     bool several = false;
   };
@@ -104,7 +104,7 @@ class JobRegistry {
 
   std::vector<Job> jobs_;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> by_id_;
-  FlatTable<Owner> owners_;
+  FlatTable<BlockJobs> owners_;
   std::vector<int> prefixes_;  // in use
   bool has_users_ = false;
 };

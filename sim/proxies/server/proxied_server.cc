@@ -8,12 +8,12 @@
 namespace vpfs::sim {
 
 ProxiedServer::ProxiedServer(Engine& engine, const stage::Config& config, Settings settings,
-                             Owner owner)
+                             Callbacks callbacks)
     : engine_(engine),
       stage_(config, engine.now()),
       device_(settings.device),
       piece_(settings.piece),
-      owner_(std::move(owner)) {}
+      callbacks_(std::move(callbacks)) {}
 
 void ProxiedServer::arrive(Request& request) {
   request.state = stage::Held::State::parked;
@@ -61,7 +61,7 @@ void ProxiedServer::serve_piece(Request& request, bool is_first) {
 
 void ProxiedServer::finish(Request& request) {
   stage_.end(request, {.moved = request.size}, engine_.now());
-  owner_.done(request);
+  callbacks_.done(request);
   pump();
 }
 

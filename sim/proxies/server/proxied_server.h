@@ -15,7 +15,7 @@ namespace vpfs::sim {
 // A data server behind a proxy, in virtual time: the stage that a proxy has, as it is, and the
 // device model of the embedded server.
 //
-//   arrive() ──> Stage ──release──> device, piece by piece ──> Owner::done
+//   arrive() ──> Stage ──release──> device, piece by piece ──> Callbacks::done
 class ProxiedServer {
  public:
   struct Settings {
@@ -24,20 +24,21 @@ class ProxiedServer {
     // flow buffers of an OrangeFS server do. Not zero.
     Bytes piece = {256 * kKiB};
   };
-  // A request, of its owner until Owner::done. The stage's own fields are set as arrive() of a
+  // A request, of its owner until Callbacks::done. The stage's own fields are set as arrive() of a
   // Stage has it.
   struct Request : stage::Held {
     std::uint64_t id = 0;  // the owner's own
     Bytes left = {};       // not served yet
     Duration held = {};    // in the stage, once it was released
   };
-  struct Owner {
+  struct Callbacks {
     std::function<void(Request&)>
         done;  // the device has served it; the request is the owner's again
   };
 
   // `engine` outlives it. Limits of single clients are not modelled.
-  ProxiedServer(Engine& engine, const stage::Config& config, Settings settings, Owner owner);
+  ProxiedServer(Engine& engine, const stage::Config& config, Settings settings,
+                Callbacks callbacks);
   ProxiedServer(const ProxiedServer&) = delete;
   ProxiedServer& operator=(const ProxiedServer&) = delete;
 
@@ -56,7 +57,7 @@ class ProxiedServer {
   stage::Stage stage_;
   DeviceModel device_;
   Bytes piece_;
-  Owner owner_;
+  Callbacks callbacks_;
   std::vector<stage::Held*> let_go_;
   Engine::EventId wake_ = {};
   TimePoint wake_at_ = kNever;  // kNever: no wake_ is pending

@@ -81,10 +81,10 @@ WhatIf::WhatIf(const Scenario& scenario, const stage::Config& config)
   const ProxiedServer::Settings settings{.device = scenario.device,
                                          .piece = scenario.flow_buffer_size};
   for (std::uint64_t i = 0; i < scenario.servers; ++i) {
-    ProxiedServer::Owner owner{
+    ProxiedServer::Callbacks callbacks{
         .done = [this](ProxiedServer::Request& request) { part_done(request); }};
     servers_.push_back(
-        std::make_unique<ProxiedServer>(engine_, config, settings, std::move(owner)));
+        std::make_unique<ProxiedServer>(engine_, config, settings, std::move(callbacks)));
   }
   if (scenario.coordinator) {
     std::vector<ProxiedServer*> servers;

@@ -14,12 +14,12 @@ class ProxiedServerTest : public testing::Test {
  protected:
   void make(const stage::Config& config, DeviceSettings device) {
     config_ = config;
-    ProxiedServer::Owner owner{.done = [this](ProxiedServer::Request& request) {
+    ProxiedServer::Callbacks callbacks{.done = [this](ProxiedServer::Request& request) {
       done_.push_back(request.id);
       done_at_.push_back(engine_.now() - TimePoint());
     }};
     server_.emplace(engine_, config_, ProxiedServer::Settings{.device = device, .piece = {100}},
-                    std::move(owner));
+                    std::move(callbacks));
   }
   void arrive(std::uint64_t id, const std::string& virtual_pfs, std::uint64_t size) {
     ProxiedServer::Request& request = requests_.emplace_back();
