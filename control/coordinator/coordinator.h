@@ -26,7 +26,7 @@
 namespace vpfs::coordinator {
 
 // The whole coordinator: one thread for the stages and their cycles.
-class Coordinator final : private StageLinks::Host, private ParentLink::Host {
+class Coordinator final : private StageLinks::StageHandler, private ParentLink::ParentHandler {
  public:
   struct Options {
     std::string cycle_log;         // a file; "": none

@@ -51,7 +51,7 @@ bool Cluster::run(std::uint64_t events) {
 
 std::string Cluster::name_of(LinkId link) const {
   const ClusterNetwork& network = scenario_.network;
-  const std::vector<Link>& links = network.topology->links();
+  const std::vector<NetworkLink>& links = network.topology->links();
   if (link < links.size()) {
     return fmt::format("{} > {}", network.name_of(links[link].from),
                        network.name_of(links[link].to));

@@ -36,7 +36,7 @@ std::optional<VertexId> find_end(ConfigReader& reader, const char* key, const st
 
 // A cable with `between`, or a link of one direction with `from` and `to`.
 void read_link(ConfigReader& reader, std::optional<BytesPerSecond> usual, const Numbers& numbers,
-               std::vector<Link>& links) {
+               std::vector<NetworkLink>& links) {
   BytesPerSecond rate = usual.value_or(kLeastRate);
   if (!usual) reader.require("rate");
   reader.get("rate", &rate, kLeastRate, {LinkRates::kMost});
@@ -69,7 +69,7 @@ void read_link(ConfigReader& reader, std::optional<BytesPerSecond> usual, const 
 // Which vertices a way along the links, or against them, leads to from node 0.
 std::vector<bool> reached(const GivenNetwork& network, bool along) {
   std::vector<std::vector<VertexId>> next(network.names.size());
-  for (const Link& each : network.links.links) {
+  for (const NetworkLink& each : network.links.links) {
     next[along ? each.from : each.to].push_back(along ? each.to : each.from);
   }
   std::vector<bool> is_reached(next.size());

@@ -17,7 +17,7 @@ namespace {
 
 using namespace control;
 
-class Host final : public ConversationHost {
+class FuzzHost final : public ConversationHost {
  public:
   Owner& owner() override { return owner_; }
   void ask(std::uint64_t ticket, Envelope request, const Caller& caller) override {
@@ -156,7 +156,7 @@ class Run {
   FuzzInput& in_;
   PortLimits limits_;
   PortCounters counters_;
-  Host host_;
+  FuzzHost host_;
   Caller caller_{.name = "fuzzer", .from = "unix"};
   TimePoint now_ = TimePoint(std::chrono::hours(1));
   std::optional<Conversation> conversation_;

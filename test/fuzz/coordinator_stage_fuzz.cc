@@ -109,9 +109,9 @@ class Peer {
 };
 
 // What the coordinator does with stages, without its signals and its timer.
-class Host final : public StageLinks::Host {
+class FuzzStageHandler final : public StageLinks::StageHandler {
  public:
-  Host(allocation::CycleState& state, CycleRunner& runner, const Clock& clock)
+  FuzzStageHandler(allocation::CycleState& state, CycleRunner& runner, const Clock& clock)
       : state_(state), runner_(runner), clock_(clock) {}
 
   std::expected<StageId, control::Error> admit(const StageHello& hello) override {
@@ -147,12 +147,12 @@ class Run {
       : in_(in),
         state_(settings(), policy(in), kTerm),
         runner_(context_, clock_, state_),
-        host_(state_, runner_, clock_) {
+        handler_(state_, runner_, clock_) {
     config_.listen.socket = folder().path() / "stages.sock";
     StageLinks::Limits limits;
     limits.unasked = 50;
     limits.frame_of_stages = 65536;
-    auto links = StageLinks::open(context_, clock_, config_, host_, limits);
+    auto links = StageLinks::open(context_, clock_, config_, handler_, limits);
     require(links.has_value(), "the coordinator cannot listen");
     links_ = std::move(*links);
     runner_.use(*links_);
@@ -321,7 +321,7 @@ class Run {
   asio::io_context context_{1};
   allocation::CycleState state_;
   CycleRunner runner_;
-  Host host_;
+  FuzzStageHandler handler_;
   std::unique_ptr<StageLinks> links_;
   std::optional<Peer> honest_;
   std::optional<Peer> liar_;

@@ -62,9 +62,9 @@ void fill(control::FlowReport& to, const allocation::FlowCounters& from) {
 Result<std::unique_ptr<ParentLink>> ParentLink::make(asio::io_context& context, const Clock& clock,
                                                      const Config& config, LinkRoom& room,
                                                      allocation::Uplink& uplink,
-                                                     CycleRunner& runner, Host& host) {
+                                                     CycleRunner& runner, ParentHandler& handler) {
   std::unique_ptr<ParentLink> link(
-      new ParentLink(context, clock, config, room, uplink, runner, host));
+      new ParentLink(context, clock, config, room, uplink, runner, handler));
   if (!config.parent->is_unix()) {
     auto tls = net::TlsContext::load(config.dialling, net::TlsSide::client);
     if (!tls) return fail("parent.certificate: " + tls.error().message, tls.error().code);
@@ -74,14 +74,15 @@ Result<std::unique_ptr<ParentLink>> ParentLink::make(asio::io_context& context, 
 }
 
 ParentLink::ParentLink(asio::io_context& context, const Clock& clock, const Config& config,
-                       LinkRoom& room, allocation::Uplink& uplink, CycleRunner& runner, Host& host)
+                       LinkRoom& room, allocation::Uplink& uplink, CycleRunner& runner,
+                       ParentHandler& handler)
     : context_(context),
       clock_(clock),
       config_(config),
       room_(room),
       uplink_(uplink),
       runner_(runner),
-      host_(host),
+      handler_(handler),
       dial_timer_(context),
       lease_timer_(context),
       silence_timer_(context),
@@ -113,7 +114,7 @@ ParentLink::Status ParentLink::status() const {
 }
 
 void ParentLink::dial() {
-  auto hello = host_.hello();
+  auto hello = handler_.hello();
   if (!hello) return dial_later("it has no stage yet, so its cost model is not known");
   asio::co_spawn(context_, connect(std::move(*hello)), asio::detached);
 }
@@ -128,8 +129,8 @@ net::Task<> ParentLink::connect(control::Hello hello) {
   }
   hello_ = std::move(hello);
   connection_state_ = State::greeting;
-  Link::Owner& self = *this;
-  link_ = std::make_unique<Link>(std::move(*stream), room_, self, kMostFrame);
+  FrameLink::FrameHandler& self = *this;
+  link_ = std::make_unique<FrameLink>(std::move(*stream), room_, self, kMostFrame);
   heard_at_ = clock_.now();
   watch_silence();
   link_->open();
@@ -149,7 +150,7 @@ void ParentLink::dial_later(const std::string& problem) {
   });
 }
 
-void ParentLink::opened(Link& /*link*/) {
+void ParentLink::opened(FrameLink& /*link*/) {
   *out_.mutable_hello() = hello_;
   send(out_, 1);
 }
@@ -166,7 +167,7 @@ void ParentLink::watch_silence() {
   });
 }
 
-void ParentLink::received(Link& /*link*/, std::span<const std::byte> frame) {
+void ParentLink::received(FrameLink& /*link*/, std::span<const std::byte> frame) {
   heard_at_ = clock_.now();
   Envelope& envelope = memory_.begin();
   if (!control::decode(frame, envelope)) {
@@ -179,7 +180,7 @@ void ParentLink::received(Link& /*link*/, std::span<const std::byte> frame) {
   memory_.end(control::MessageMemory::kUsual);
 }
 
-void ParentLink::ended(Link& /*link*/, const std::string& why) {
+void ParentLink::ended(FrameLink& /*link*/, const std::string& why) {
   lose(why);
 }
 
@@ -215,9 +216,10 @@ void ParentLink::greeted(const Envelope& envelope) {
 void ParentLink::handle(const Envelope& envelope) {
   if (envelope.answer()) return;
   if (envelope.has_cycle()) return take_cycle(envelope.cycle(), envelope.id());
-  host_.ask(envelope, [this, number = envelope.id(), connection = connections_](Envelope answer) {
-    if (connection == connections_ && link_ != nullptr) send(answer, number);
-  });
+  handler_.ask(envelope,
+               [this, number = envelope.id(), connection = connections_](Envelope answer) {
+                 if (connection == connections_ && link_ != nullptr) send(answer, number);
+               });
 }
 
 void ParentLink::take_cycle(const control::Cycle& cycle, std::uint64_t number) {
@@ -285,7 +287,7 @@ void ParentLink::look_whether_led() {
     spdlog::warn("parent {}: its lease has ended: going on alone",
                  control::to_string(*config_.parent));
   }
-  host_.led(is_led);
+  handler_.led(is_led);
 }
 
 void ParentLink::answer(const Taken& cycle) {

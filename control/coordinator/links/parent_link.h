@@ -16,7 +16,7 @@
 #include "control/allocation/uplink.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/links/cycle_runner.h"
-#include "control/coordinator/links/link.h"
+#include "control/coordinator/links/frame_link.h"
 #include "control/wire/framing.h"
 #include "net/tls.h"
 
@@ -25,12 +25,12 @@ namespace vpfs::coordinator {
 // An aggregator's connection to its parent: the messages and the dialling of allocation::Uplink,
 // which has their sense. While the parent leads, its cycles are the only ones. Belongs to one
 // thread; it outlives the run of its io_context.
-class ParentLink final : private Link::Owner {
+class ParentLink final : private FrameLink::FrameHandler {
  public:
   using Done = std::function<void(control::Envelope answer)>;
-  class Host {
+  class ParentHandler {
    public:
-    virtual ~Host() = default;
+    virtual ~ParentHandler() = default;
     // What the aggregator says of itself; nothing: it cannot yet.
     [[nodiscard]] virtual std::optional<control::Hello> hello() const = 0;
     // The parent leads from now on, or does so no more.
@@ -50,10 +50,10 @@ class ParentLink final : private Link::Owner {
   // All outlive it. The error names the key of the configuration.
   [[nodiscard]] static Result<std::unique_ptr<ParentLink>> make(
       asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
-      allocation::Uplink& uplink, CycleRunner& runner, Host& host);
+      allocation::Uplink& uplink, CycleRunner& runner, ParentHandler& handler);
   ~ParentLink() override;
 
-  // Dials once the host can say Hello.
+  // Dials once the handler can say Hello.
   void start();
   void stop();
   // A round that the uplink did not begin is over.
@@ -65,14 +65,14 @@ class ParentLink final : private Link::Owner {
   enum class State : std::uint8_t { away, greeting, connected };
 
   ParentLink(asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
-             allocation::Uplink& uplink, CycleRunner& runner, Host& host);
+             allocation::Uplink& uplink, CycleRunner& runner, ParentHandler& handler);
 
   void dial();
   [[nodiscard]] net::Task<> connect(control::Hello hello);
   void dial_later(const std::string& problem);
-  void opened(Link& link) override;
-  void received(Link& link, std::span<const std::byte> frame) override;
-  void ended(Link& link, const std::string& why) override;
+  void opened(FrameLink& link) override;
+  void received(FrameLink& link, std::span<const std::byte> frame) override;
+  void ended(FrameLink& link, const std::string& why) override;
   void lose(const std::string& why);
 
   void greeted(const control::Envelope& envelope);
@@ -102,11 +102,11 @@ class ParentLink final : private Link::Owner {
   LinkRoom& room_;
   allocation::Uplink& uplink_;
   CycleRunner& runner_;
-  Host& host_;
+  ParentHandler& handler_;
   std::shared_ptr<net::TlsContext> tls_;
   State connection_state_ = State::away;
-  std::unique_ptr<Link> link_;
-  std::vector<std::unique_ptr<Link>> gone_;  // freed in a later turn
+  std::unique_ptr<FrameLink> link_;
+  std::vector<std::unique_ptr<FrameLink>> gone_;  // freed in a later turn
   control::Hello hello_;
   asio::steady_timer dial_timer_;
   asio::steady_timer lease_timer_;

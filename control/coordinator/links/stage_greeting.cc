@@ -101,7 +101,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
     stage.takes_users |= each == "forward_as";
     stage.is_aggregator |= each == "aggregator";
   }
-  const auto admitted = host_.admit(stage);
+  const auto admitted = handler_.admit(stage);
   if (!admitted) return refuse(peer, number, admitted.error());
   peer.stage = *admitted;
   peer.state = Peer::State::joined;
@@ -119,7 +119,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
     answer.set_answer(true);
     send(peer, answer);
   }
-  host_.joined(peer.stage);
+  handler_.joined(peer.stage);
 }
 
 void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& why) {

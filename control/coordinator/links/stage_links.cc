@@ -32,9 +32,9 @@ constexpr Duration kSweep = std::chrono::milliseconds(200);
 }  // namespace
 
 Result<std::unique_ptr<StageLinks>> StageLinks::open(asio::io_context& context, const Clock& clock,
-                                                     const Config& config, Host& host,
+                                                     const Config& config, StageHandler& handler,
                                                      const Limits& limits) {
-  std::unique_ptr<StageLinks> links(new StageLinks(context, clock, config, host, limits));
+  std::unique_ptr<StageLinks> links(new StageLinks(context, clock, config, handler, limits));
   auto set = net::ReadySet::make(context);
   if (!set) return std::unexpected(std::move(set.error()));
   links->set_ = std::move(*set);
@@ -58,11 +58,11 @@ Result<std::unique_ptr<StageLinks>> StageLinks::open(asio::io_context& context, 
 }
 
 StageLinks::StageLinks(asio::io_context& context, const Clock& clock, const Config& config,
-                       Host& host, const Limits& limits)
+                       StageHandler& handler, const Limits& limits)
     : context_(context),
       clock_(clock),
       config_(config),
-      host_(host),
+      handler_(handler),
       limits_(limits),
       sweep_timer_(context) {}
 
@@ -240,15 +240,15 @@ void StageLinks::handle(Peer& peer, const Envelope& envelope) {
   if (++peer.unasked > limits_.unasked) return drop(peer, "it sent an answer to no request");
   switch (envelope.body_case()) {
     case Envelope::kFlows:
-      return host_.announced(peer.stage, envelope.flows());
+      return handler_.announced(peer.stage, envelope.flows());
     case Envelope::kReport:
-      host_.reported(peer.stage, envelope.report());
+      handler_.reported(peer.stage, envelope.report());
       return look_who_leads(peer, envelope.report().refused());
     default:
       break;
   }
   if (envelope.has_error() && envelope.id() == peer.cycle && peer.cycle != 0) {
-    host_.refused_cycle(peer.stage, peer.sequence, envelope.error());
+    handler_.refused_cycle(peer.stage, peer.sequence, envelope.error());
     return look_who_leads(peer, envelope.error());
   }
   if (envelope.answer()) return;  // to what was given up
@@ -282,7 +282,7 @@ void StageLinks::ended(Peer& ended, const std::string& why) {
     spdlog::warn("stage {}: {}", peer->hello.name, why);
     asked_.erase(&ended);
     fail_asked(std::exchange(peer->asked, {}), why);
-    host_.left(peer->stage);
+    handler_.left(peer->stage);
     by_stage_[peer->stage.index] = nullptr;
   } else {
     unjoined_.erase(peer->place);

@@ -21,7 +21,7 @@
 #include "base/result.h"
 #include "control/allocation/cycle_types.h"
 #include "control/coordinator/config/config.h"
-#include "control/coordinator/links/link.h"
+#include "control/coordinator/links/frame_link.h"
 #include "control/coordinator/links/stage_requests.h"
 #include "control/wire/framing.h"
 #include "control/wire/protocol.h"
@@ -36,11 +36,11 @@ namespace vpfs::coordinator {
 // rejects peers that are not stages. Belongs to one thread; it outlives the run of its io_context.
 class StageLinks final : public StageRequests {
  public:
-  // The owner, which decides about stages and hears of them. A stage has a number while it is
+  // It decides about stages and hears of them. A stage has a number while it is
   // connected.
-  class Host {
+  class StageHandler {
    public:
-    virtual ~Host() = default;
+    virtual ~StageHandler() = default;
     // A stage that may take part, or why it may not.
     [[nodiscard]] virtual std::expected<allocation::StageId, control::Error> admit(
         const StageHello& hello) = 0;
@@ -76,7 +76,8 @@ class StageLinks final : public StageRequests {
   // All outlive it. The error names the key of the configuration.
   [[nodiscard]] static Result<std::unique_ptr<StageLinks>> open(asio::io_context& context,
                                                                 const Clock& clock,
-                                                                const Config& config, Host& host,
+                                                                const Config& config,
+                                                                StageHandler& handler,
                                                                 const Limits& limits);
   ~StageLinks() override;
   StageLinks(const StageLinks&) = delete;
@@ -84,7 +85,7 @@ class StageLinks final : public StageRequests {
 
   // Dials and accepts from now on.
   void start();
-  // Closes everything. The host hears nothing any more.
+  // Closes everything. The handler hears nothing any more.
   void stop();
 
   // Sends a cycle, whose number is set here, unless the stage has left, or has joined as one of
@@ -95,14 +96,14 @@ class StageLinks final : public StageRequests {
   // How many stages have joined so far.
   [[nodiscard]] std::uint64_t joins() const { return joins_; }
   // Asks something else. `done` is called once, in a later turn. REQUIRES (this and the following):
-  // the host was told that the stage has joined, and not that it has left.
+  // the handler was told that the stage has joined, and not that it has left.
   void ask(allocation::StageId stage, control::Envelope request, Duration patience,
            Done done) override;
   // Whether answers to cycles are on their way.
   void expect_answers(bool expects) { set_->expect(expects); }
   // Hands over what has come meanwhile.
   void serve_now() { set_->serve_now(); }
-  // Ends the connection; the host hears that it has left, in a later turn.
+  // Ends the connection; the handler hears that it has left, in a later turn.
   void disconnect(allocation::StageId stage, std::string why);
   [[nodiscard]] const StageHello& hello(allocation::StageId stage) const override;
 
@@ -121,8 +122,8 @@ class StageLinks final : public StageRequests {
     Done done;  // null: it was given up
   };
 
-  StageLinks(asio::io_context& context, const Clock& clock, const Config& config, Host& host,
-             const Limits& limits);
+  StageLinks(asio::io_context& context, const Clock& clock, const Config& config,
+             StageHandler& handler, const Limits& limits);
   [[nodiscard]] Result<void> listen(const control::PortConfig& config);
 
   void accept_unix(net::UnixSocket socket);
@@ -156,7 +157,7 @@ class StageLinks final : public StageRequests {
   asio::io_context& context_;
   const Clock& clock_;
   const Config& config_;
-  Host& host_;
+  StageHandler& handler_;
   const Limits limits_;
   Counters counters_;
   std::unique_ptr<LinkRoom> room_;

@@ -20,21 +20,21 @@ struct StageLinks::Dialled {
   std::string problem;
 };
 
-struct StageLinks::Peer final : Link::Owner {
+struct StageLinks::Peer final : FrameLink::FrameHandler {
   enum class State : std::uint8_t { shaking_hands, greeting, joined, parting };
 
   Peer(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, StageLinks& links)
       : links(links), link(std::move(stream), room, *this, links.limits_.frame) {}
 
-  void opened(Link& /*link*/) override { links.opened(*this); }
-  void received(Link& /*link*/, std::span<const std::byte> frame) override {
+  void opened(FrameLink& /*link*/) override { links.opened(*this); }
+  void received(FrameLink& /*link*/, std::span<const std::byte> frame) override {
     links.received(*this, frame);
   }
-  void ended(Link& /*link*/, const std::string& why) override { links.ended(*this, why); }
+  void ended(FrameLink& /*link*/, const std::string& why) override { links.ended(*this, why); }
 
-  // Members that each cycle needs come first, as in Link.
+  // Members that each cycle needs come first, as in FrameLink.
   StageLinks& links;
-  Link link;
+  FrameLink link;
   State state = State::shaking_hands;
   allocation::StageId stage;
   std::uint64_t last_number = 0;

@@ -21,7 +21,7 @@ class Given final : public Topology {
   explicit Given(const GivenLinks& given)
       : Topology(given.nodes, given.switches, given.links.size()),
         next_(given.nodes * vertices(), kNone) {
-    for (const Link& link : given.links) add_link(link.from, link.to, link.capacity);
+    for (const NetworkLink& link : given.links) add_link(link.from, link.to, link.capacity);
     sort_by_end();
     for (NodeId node = 0; node < nodes(); ++node) find_ways_to(node);
   }
@@ -51,7 +51,7 @@ class Given final : public Topology {
 
   void sort_by_end() {
     first_to_.assign(vertices() + 1, 0);
-    for (const Link& link : links()) ++first_to_[link.to + 1];
+    for (const NetworkLink& link : links()) ++first_to_[link.to + 1];
     for (VertexId i = 0; i < vertices(); ++i) first_to_[i + 1] += first_to_[i];
     by_end_.resize(links().size());
     std::vector<LinkId> place(first_to_.begin(), first_to_.end());
@@ -83,7 +83,7 @@ class Given final : public Topology {
   std::vector<LinkId> next_;      // from each vertex, on the way to each node
 };
 
-Result<void> check_link(std::size_t number, const Link& link, std::uint64_t vertices) {
+Result<void> check_link(std::size_t number, const NetworkLink& link, std::uint64_t vertices) {
   for (const VertexId end : {link.from, link.to}) {
     if (end < vertices) continue;
     return fail(fmt::format("link {} ends at {}, but nodes and switches are 0 ... {}", number, end,

@@ -60,7 +60,7 @@ struct DragonflySize {
 struct GivenLinks {
   std::uint64_t nodes = 0;
   std::uint64_t switches = 0;
-  std::vector<Link> links;
+  std::vector<NetworkLink> links;
 };
 [[nodiscard]] MadeTopology make_given_links(const GivenLinks& given);
 

@@ -15,7 +15,7 @@ Topology::Topology(std::uint64_t nodes, std::uint64_t switches, std::uint64_t li
 std::vector<BytesPerSecond> Topology::capacities() const {
   std::vector<BytesPerSecond> result;
   result.reserve(links_.size());
-  for (const Link& link : links_) result.push_back(link.capacity);
+  for (const NetworkLink& link : links_) result.push_back(link.capacity);
   return result;
 }
 

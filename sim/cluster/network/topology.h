@@ -18,12 +18,12 @@ using LinkId = std::uint32_t;
 using VertexId = std::uint32_t;
 
 // Links have one direction: a cable is two of them.
-struct Link {
+struct NetworkLink {
   VertexId from = 0;
   VertexId to = 0;
   BytesPerSecond capacity;
 
-  bool operator==(const Link&) const = default;
+  bool operator==(const NetworkLink&) const = default;
 };
 
 // Capacities of a topology's links, by what they connect.
@@ -44,7 +44,7 @@ class Topology {
 
   [[nodiscard]] NodeId nodes() const { return nodes_; }
   [[nodiscard]] VertexId vertices() const { return vertices_; }
-  [[nodiscard]] const std::vector<Link>& links() const { return links_; }
+  [[nodiscard]] const std::vector<NetworkLink>& links() const { return links_; }
   // The capacities of all links, in their order.
   [[nodiscard]] std::vector<BytesPerSecond> capacities() const;
 
@@ -65,7 +65,7 @@ class Topology {
  private:
   NodeId nodes_;
   VertexId vertices_;
-  std::vector<Link> links_;
+  std::vector<NetworkLink> links_;
 };
 
 // What topologies may have at most, links of both directions counted.

@@ -16,7 +16,7 @@ Storage::Storage(const Topology& topology, const StorageRates& rates)
       ejection_(topology.nodes()),
       capacities_(topology.capacities()) {
   VPFS_ASSERT(servers_ > 0);
-  const std::vector<Link>& links = topology.links();
+  const std::vector<NetworkLink>& links = topology.links();
   for (LinkId i = 0; i < first_; ++i) {
     if (links[i].from < topology.nodes()) injection_[links[i].from] = i;
     if (links[i].to < topology.nodes()) ejection_[links[i].to] = i;

@@ -30,7 +30,7 @@ using test::StageSocket;
 
 // Admits stages, one of each name and of the cost model "cost", and remembers what it hears. Its
 // callbacks come from the thread of the links.
-class RecordingHost final : public StageLinks::Host {
+class RecordingStageHandler final : public StageLinks::StageHandler {
  public:
   struct Stage {
     std::string name;
@@ -125,7 +125,7 @@ class LinksFixture : public ::testing::Test {
   ~LinksFixture() override { stop(); }
 
   void open() {
-    auto links = StageLinks::open(context_, clock_, config_, host_, limits_);
+    auto links = StageLinks::open(context_, clock_, config_, handler_, limits_);
     ASSERT_TRUE(links) << links.error().message;
     links_ = std::move(*links);
     thread_ = std::thread([this] {
@@ -192,7 +192,7 @@ class LinksFixture : public ::testing::Test {
   SystemClock clock_;
   Config config_;
   StageLinks::Limits limits_;
-  RecordingHost host_;
+  RecordingStageHandler handler_;
   asio::io_context context_{1};
   std::unique_ptr<StageLinks> links_;
   std::thread thread_;

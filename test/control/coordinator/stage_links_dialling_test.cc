@@ -52,14 +52,14 @@ TEST_F(StageLinksDiallingTest, AStageOfTheConfigurationIsDialledAndHasItsNameThe
   answer.set_answer(true);
   *answer.mutable_hello() = stage_hello("as it calls itself");
   ASSERT_TRUE(first.send(answer));
-  ASSERT_TRUE(host_.wait_until_connected(1));
-  EXPECT_EQ(host_.last_hello().name, "first");
-  EXPECT_TRUE(host_.last_hello().was_dialled);
-  EXPECT_EQ(host_.last_hello().address, path("ds1"));
+  ASSERT_TRUE(handler_.wait_until_connected(1));
+  EXPECT_EQ(handler_.last_hello().name, "first");
+  EXPECT_TRUE(handler_.last_hello().was_dialled);
+  EXPECT_EQ(handler_.last_hello().address, path("ds1"));
 
   const FakeStage second = two.accept_and_greet(stage_hello("its own"));
-  ASSERT_TRUE(host_.wait_until_connected(2));
-  EXPECT_EQ(host_.last_hello().name, "its own");
+  ASSERT_TRUE(handler_.wait_until_connected(2));
+  EXPECT_EQ(handler_.last_hello().name, "its own");
   EXPECT_THAT(absent(), IsEmpty());
   send_cycle(0, 3);
   EXPECT_EQ(first.answer_cycle()->sequence(), 3U);
@@ -74,13 +74,13 @@ TEST_F(StageLinksDiallingTest, AStageThatIsAwayIsAbsentAndDialledAgain) {
   std::optional<StageSocket> socket(path("ds1"));
   {
     const FakeStage stage = socket->accept_and_greet(stage_hello("x"));
-    ASSERT_TRUE(host_.wait_until_connected(1));
+    ASSERT_TRUE(handler_.wait_until_connected(1));
     EXPECT_THAT(absent(), IsEmpty());
   }
-  ASSERT_TRUE(host_.wait_until_connected(0));
+  ASSERT_TRUE(handler_.wait_until_connected(0));
   const FakeStage again = socket->accept_and_greet(stage_hello("x"));
-  ASSERT_TRUE(host_.wait_until_connected(1));
-  EXPECT_EQ(host_.stages()[0].times_joined, 2);
+  ASSERT_TRUE(handler_.wait_until_connected(1));
+  EXPECT_EQ(handler_.stages()[0].times_joined, 2);
 }
 
 TEST_F(StageLinksDiallingTest, PausesGrowToTheirBoundAndBeginAnewAfterASuccess) {
@@ -96,7 +96,7 @@ TEST_F(StageLinksDiallingTest, PausesGrowToTheirBoundAndBeginAnewAfterASuccess) 
     const auto now = Clock::now();
     const auto pause = now - std::exchange(last, now);
     // Ends here.
-    if (greets) EXPECT_TRUE(host_.wait_until_connected(1));
+    if (greets) EXPECT_TRUE(handler_.wait_until_connected(1));
     return pause;
   };
   (void)next_pause(false);
@@ -146,9 +146,9 @@ TEST_F(StageLinksDiallingTest, WhoeverAnswersWrongIsAbsentWithTheReason) {
   stats.mutable_stats();
   ASSERT_TRUE(asking.send(stats));
   EXPECT_TRUE(comes_to("the first message has to be Hello")) << problem();
-  EXPECT_THAT(host_.stages(), IsEmpty());
+  EXPECT_THAT(handler_.stages(), IsEmpty());
   const FakeStage good = socket.accept_and_greet(stage_hello("x"));
-  EXPECT_TRUE(host_.wait_until_connected(1));
+  EXPECT_TRUE(handler_.wait_until_connected(1));
 }
 
 TEST_F(StageLinksDiallingTest, AStageThatSaysNothingIsGivenUpAndDialledAgain) {
@@ -160,7 +160,7 @@ TEST_F(StageLinksDiallingTest, AStageThatSaysNothingIsGivenUpAndDialledAgain) {
   EXPECT_TRUE(silent.closed_within());
   EXPECT_TRUE(comes_to("it did not say Hello in time")) << problem();
   const FakeStage good = socket.accept_and_greet(stage_hello("x"));
-  EXPECT_TRUE(host_.wait_until_connected(1));
+  EXPECT_TRUE(handler_.wait_until_connected(1));
 }
 
 TEST_F(StageLinksDiallingTest, AStageWithALaterTermIsDialledAgainAfterTheLongestPause) {
@@ -169,7 +169,7 @@ TEST_F(StageLinksDiallingTest, AStageWithALaterTermIsDialledAgainAfterTheLongest
   StageSocket socket(path("ds1"));
   open();
   FakeStage stage = socket.accept_and_greet(stage_hello("x"));
-  ASSERT_TRUE(host_.wait_until_connected(1));
+  ASSERT_TRUE(handler_.wait_until_connected(1));
   send_cycle(0, 1);
   const auto asked = stage.receive();
   Envelope error;
@@ -183,7 +183,7 @@ TEST_F(StageLinksDiallingTest, AStageWithALaterTermIsDialledAgainAfterTheLongest
       << problem();
   const FakeStage again = socket.accept_and_greet(stage_hello("x"));
   EXPECT_GE(std::chrono::steady_clock::now() - begin + 5ms, 400ms);
-  EXPECT_TRUE(host_.wait_until_connected(1));
+  EXPECT_TRUE(handler_.wait_until_connected(1));
 }
 
 TEST_F(StageLinksDiallingTest, StoppingWhileItDialsIsQuiet) {

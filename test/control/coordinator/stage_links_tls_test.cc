@@ -55,8 +55,8 @@ TEST_F(StageLinksTlsTest, AStageIsTheOneThatItsCertificateNames) {
   ASSERT_TRUE(stage.connected());
   const auto answer = stage.greet(stage_hello("m1"));
   ASSERT_TRUE(answer && answer->has_hello());
-  ASSERT_TRUE(host_.wait_until_connected(1));
-  EXPECT_EQ(host_.last_hello().address, "CN=mount at 127.0.0.1");
+  ASSERT_TRUE(handler_.wait_until_connected(1));
+  EXPECT_EQ(handler_.last_hello().address, "CN=mount at 127.0.0.1");
   for (std::uint64_t cycle = 1; cycle < 20; ++cycle) {
     send_cycle(0, cycle);
     ASSERT_EQ(stage.answer_cycle()->sequence(), cycle);
@@ -96,21 +96,21 @@ TEST_F(StageLinksTlsTest, WrongCertificatesAndGarbageCostNothing) {
   }
   send_cycle(0, 1);
   EXPECT_TRUE(good.answer_cycle());
-  EXPECT_EQ(host_.stages().size(), 1U);
+  EXPECT_EQ(handler_.stages().size(), 1U);
 }
 
 TEST_F(StageLinksTlsTest, CoordinatorsDialStagesOverTls) {
   // The stage's side is another one's listening port: it refuses a coordinator by its role.
   open();
   const std::string address = fmt::format("127.0.0.1:{}", endpoint().port());
-  RecordingHost host;
+  RecordingStageHandler handler;
   Config config;
   config.name = "dialler";
   config.dialling = test::certificate_files(folder->path(), "mount");
   config.dial.push_back({.name = "x", .address = *control::parse_port_address(address)});
   std::unique_ptr<StageLinks> links;
   on_thread([&] {
-    auto opened = StageLinks::open(context_, clock_, config, host, limits_);
+    auto opened = StageLinks::open(context_, clock_, config, handler, limits_);
     ASSERT_TRUE(opened) << opened.error().message;
     links = std::move(*opened);
     links->start();
@@ -120,18 +120,18 @@ TEST_F(StageLinksTlsTest, CoordinatorsDialStagesOverTls) {
     return problem().find("only stages may dial") != std::string::npos;
   })) << problem();
   on_thread([&] { links.reset(); });
-  EXPECT_THAT(host_.stages(), IsEmpty());
+  EXPECT_THAT(handler_.stages(), IsEmpty());
 }
 
 TEST_F(StageLinksTlsTest, AnInvalidCertificateIsAnErrorOfItsKey) {
   config_.listen.key = "/none.key";
-  const auto links = StageLinks::open(context_, clock_, config_, host_, limits_);
+  const auto links = StageLinks::open(context_, clock_, config_, handler_, limits_);
   ASSERT_FALSE(links);
   EXPECT_THAT(links.error().message, HasSubstr("stages.listen.certificate: /none.key"));
   config_.listen = {};
   config_.dialling = {.certificate = "/none.pem", .key = "/none.key", .ca = "/none.ca"};
   config_.dial.push_back({.name = "", .address = {.path = "", .host = "localhost", .port = 1}});
-  const auto dialling = StageLinks::open(context_, clock_, config_, host_, limits_);
+  const auto dialling = StageLinks::open(context_, clock_, config_, handler_, limits_);
   ASSERT_FALSE(dialling);
   EXPECT_THAT(dialling.error().message, HasSubstr("stages.certificate: /none.pem"));
 }
@@ -139,7 +139,7 @@ TEST_F(StageLinksTlsTest, AnInvalidCertificateIsAnErrorOfItsKey) {
 TEST_F(StageLinksTlsTest, APortThatIsTakenIsAnErrorOfItsKey) {
   open();
   config_.listen.tcp = fmt::format("127.0.0.1:{}", endpoint().port());
-  const auto links = StageLinks::open(context_, clock_, config_, host_, limits_);
+  const auto links = StageLinks::open(context_, clock_, config_, handler_, limits_);
   ASSERT_FALSE(links);
   EXPECT_THAT(links.error().message, HasSubstr("stages.listen.tcp: "));
 }

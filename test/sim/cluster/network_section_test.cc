@@ -45,7 +45,7 @@ TEST(NetworkSection, ARateStandsForTheOnesThatAreNotGiven) {
       "{topology: dragonfly, nodes_per_router: 1, routers_per_group: 2, globals_per_router: 1, "
       "link_rate: 1 GB/s, switch_rate: 2 GB/s}");
   EXPECT_EQ(outcome.problems, "");
-  const std::vector<Link>& links = outcome.network.topology->links();
+  const std::vector<NetworkLink>& links = outcome.network.topology->links();
   EXPECT_EQ(links.front().capacity, BytesPerSecond{1'000'000'000});
   EXPECT_EQ(links.back().capacity, BytesPerSecond{2'000'000'000});
 }

@@ -31,8 +31,8 @@ TEST_F(StageLinksTest, AStageThatDialsIsAnsweredAndTakesPart) {
   EXPECT_EQ(answer->id(), 1U);
   EXPECT_EQ(answer->hello().role(), control::Hello::COORDINATOR);
   EXPECT_EQ(answer->hello().name(), "site");
-  ASSERT_TRUE(host_.wait_until_connected(1));
-  const StageHello hello = host_.last_hello();
+  ASSERT_TRUE(handler_.wait_until_connected(1));
+  const StageHello hello = handler_.last_hello();
   EXPECT_EQ(hello.name, "a");
   EXPECT_FALSE(hello.was_dialled);
   EXPECT_EQ(hello.incarnation, 7U);
@@ -43,7 +43,7 @@ TEST_F(StageLinksTest, AStageThatDialsIsAnsweredAndTakesPart) {
 
   send_cycle(0, 5);
   EXPECT_EQ(stage.answer_cycle()->sequence(), 5U);
-  EXPECT_TRUE(host_.wait_until(
+  EXPECT_TRUE(handler_.wait_until(
       [](const auto& stages) { return stages[0].reports == std::vector<std::uint64_t>{5}; }));
 }
 
@@ -57,8 +57,8 @@ TEST_F(StageLinksTest, EveryCapabilityIsRead) {
   }
   FakeStage stage = dial_in();
   ASSERT_TRUE(stage.greet(hello));
-  ASSERT_TRUE(host_.wait_until_connected(1));
-  const StageHello seen = host_.last_hello();
+  ASSERT_TRUE(handler_.wait_until_connected(1));
+  const StageHello seen = handler_.last_hello();
   EXPECT_TRUE(seen.takes_metadata_caps && seen.takes_site && seen.takes_users &&
               seen.is_aggregator);
   EXPECT_EQ(seen.term, 9U);
@@ -79,7 +79,7 @@ TEST_F(StageLinksTest, AHelloThatIsWrongIsRefusedWithItsPlace) {
   hello.set_cost_model("other");
   EXPECT_EQ(refusal_of(hello), "cost_model: \"other\" is not \"cost\"");
   EXPECT_EQ(counters().refused, 5U);
-  EXPECT_THAT(host_.stages(), IsEmpty());
+  EXPECT_THAT(handler_.stages(), IsEmpty());
   const FakeStage good = joined("a");
 }
 
@@ -90,7 +90,7 @@ TEST_F(StageLinksTest, ANameIsTakenOnce) {
     EXPECT_EQ(refusal_of(stage_hello("a")), "name: a is connected");
     const FakeStage other = joined("b");
   }
-  ASSERT_TRUE(host_.wait_until_connected(0));
+  ASSERT_TRUE(handler_.wait_until_connected(0));
   const FakeStage again = joined("a");
 }
 
@@ -161,7 +161,7 @@ TEST_F(StageLinksTest, ASilentPeerIsClosedAlthoughOthersDrip) {
   EXPECT_TRUE(was_closed);
   EXPECT_TRUE(silent.closed_within());
   EXPECT_EQ(counters().refused, 2U);
-  EXPECT_TRUE(host_.wait_until_connected(1));
+  EXPECT_TRUE(handler_.wait_until_connected(1));
 }
 
 TEST_F(StageLinksTest, OnlyWritersMayBeStages) {
@@ -189,7 +189,7 @@ TEST_F(StageLinksTest, AWriterOfAnotherUserMayBeAStage) {
   if (!test::run_as(12345, 12345, [&] { const FakeStage stage = joined("a"); })) {
     GTEST_SKIP() << "this test may not become another user";
   }
-  EXPECT_EQ(host_.last_hello().address, "uid 12345");
+  EXPECT_EQ(handler_.last_hello().address, "uid 12345");
 }
 
 TEST_F(StageLinksTest, MoreConnectionsThanAllowedAreRefused) {
@@ -201,7 +201,7 @@ TEST_F(StageLinksTest, MoreConnectionsThanAllowedAreRefused) {
   EXPECT_TRUE(another.closed_within());
   EXPECT_EQ(counters().refused, 1U);
   stages.pop_back();
-  ASSERT_TRUE(host_.wait_until_connected(2));
+  ASSERT_TRUE(handler_.wait_until_connected(2));
   const FakeStage later = joined("c");
 }
 
@@ -215,7 +215,7 @@ TEST_F(StageLinksTest, ASilentPeerKeepsNoPlaceFromAStage) {
   EXPECT_TRUE(oldest.closed_within());
   EXPECT_EQ(counters().refused, 1U);
   EXPECT_TRUE(next.greet(stage_hello("c"))->has_hello());
-  EXPECT_TRUE(host_.wait_until_connected(3));
+  EXPECT_TRUE(handler_.wait_until_connected(3));
 }
 
 TEST_F(StageLinksTest, WhatAStageSaysOfItselfIsOneShortLine) {
@@ -224,13 +224,13 @@ TEST_F(StageLinksTest, WhatAStageSaysOfItselfIsOneShortLine) {
   hello.set_program("vpfs-proxy\n" + std::string(10'000, 'x'));
   FakeStage stage = dial_in();
   ASSERT_TRUE(stage.greet(hello)->has_hello());
-  EXPECT_LT(host_.last_hello().program.size(), 600U);
-  EXPECT_THAT(host_.last_hello().program, StartsWith("vpfs-proxy\\nxxx"));
+  EXPECT_LT(handler_.last_hello().program.size(), 600U);
+  EXPECT_THAT(handler_.last_hello().program, StartsWith("vpfs-proxy\\nxxx"));
   EXPECT_EQ(refusal_of(stage_hello("b\n[error]")),
             "name: a stage needs a name of one line and at most 255 bytes");
 }
 
-TEST_F(StageLinksTest, FlowsReportsAndRefusalsReachTheHost) {
+TEST_F(StageLinksTest, FlowsReportsAndRefusalsReachTheHandler) {
   open();
   FakeStage stage = joined("a");
   send_cycle(0, 1);
@@ -244,7 +244,7 @@ TEST_F(StageLinksTest, FlowsReportsAndRefusalsReachTheHost) {
   refusal.set_answer(true);
   *refusal.mutable_error() = control::make_error(Error::UNSUPPORTED, "", "no such thing");
   ASSERT_TRUE(stage.send(refusal));
-  EXPECT_TRUE(host_.wait_until([](const auto& stages) {
+  EXPECT_TRUE(handler_.wait_until([](const auto& stages) {
     return stages[0].flows == 1 &&
            stages[0].refusals == std::vector<std::string>{"1: no such thing"};
   }));
@@ -264,7 +264,7 @@ TEST_F(StageLinksTest, AStageThatFollowsALaterTermIsLeftAlone) {
   ASSERT_TRUE(stage.send(report));
   EXPECT_TRUE(stage.closed_within());
   // The host hears of the refusal first.
-  EXPECT_TRUE(host_.wait_until(
+  EXPECT_TRUE(handler_.wait_until(
       [](const auto& stages) { return stages[0].reports.size() == 1 && !stages[0].is_connected; }));
 }
 
@@ -279,13 +279,13 @@ TEST_F(StageLinksTest, AStageThatSendsWhatWasNotAskedForIsEnded) {
   for (int i = 0; i < 1000 && flood.send(frame); ++i) {
   }
   EXPECT_TRUE(flood.closed_within());
-  EXPECT_TRUE(host_.wait_until_connected(1));
+  EXPECT_TRUE(handler_.wait_until_connected(1));
   // With cycles in between it is not a flood.
   for (std::uint64_t cycle = 1; cycle <= 300; ++cycle) {
     send_cycle(0, cycle);
     ASSERT_TRUE(good.answer_cycle());
   }
-  EXPECT_TRUE(host_.wait_until_connected(1));
+  EXPECT_TRUE(handler_.wait_until_connected(1));
 }
 
 TEST_F(StageLinksTest, RequestsAreAnsweredOnceOrGivenUp) {
@@ -332,7 +332,7 @@ TEST_F(StageLinksTest, RequestsAreAnsweredOnceOrGivenUp) {
   on_thread([this] { links_->disconnect({0}, "a reason"); });
   ASSERT_TRUE(has(4));
   EXPECT_THAT(answers, ElementsAre("one", "it did not answer in time", "three", "a reason"));
-  EXPECT_TRUE(host_.wait_until_connected(0));
+  EXPECT_TRUE(handler_.wait_until_connected(0));
 }
 
 TEST_F(StageLinksTest, AStageIsToldThatItMayAskForNothing) {
@@ -357,9 +357,9 @@ TEST_F(StageLinksTest, AnEndInTheMiddleOfAMessageIsAnEnd) {
     FakeStage stage = joined("a");
     ASSERT_TRUE(stage.send(frame.substr(0, cut)));
     stage = FakeStage::dial("/none");
-    ASSERT_TRUE(host_.wait_until_connected(0));
+    ASSERT_TRUE(handler_.wait_until_connected(0));
   }
-  EXPECT_THAT(host_.stages()[0].reports, IsEmpty());
+  EXPECT_THAT(handler_.stages()[0].reports, IsEmpty());
 }
 
 TEST_F(StageLinksTest, APeerThatSendsALengthAloneTakesNoMemory) {
@@ -371,7 +371,7 @@ TEST_F(StageLinksTest, APeerThatSendsALengthAloneTakesNoMemory) {
   FakeStage other = joined("b");
   ASSERT_TRUE(other.send(test::length_field(most + 1)));
   EXPECT_TRUE(other.closed_within());
-  EXPECT_TRUE(host_.wait_until_connected(1));
+  EXPECT_TRUE(handler_.wait_until_connected(1));
 }
 
 TEST_F(StageLinksTest, ThousandsThatDialAtOnceAreAllAdmitted) {
@@ -387,7 +387,7 @@ TEST_F(StageLinksTest, ThousandsThatDialAtOnceAreAllAdmitted) {
     *hello.mutable_hello() = stage_hello(fmt::format("stage {}", i));
     ASSERT_TRUE(stages.back().send(hello)) << i;
   }
-  ASSERT_TRUE(host_.wait_until_connected(count));
+  ASSERT_TRUE(handler_.wait_until_connected(count));
   const auto took = std::chrono::steady_clock::now() - begin;
   RecordProperty("milliseconds", static_cast<int>(took / 1ms));
   EXPECT_LT(took, 5s);
@@ -398,11 +398,11 @@ TEST_F(StageLinksTest, ThousandsThatDialAtOnceAreAllAdmitted) {
 TEST_F(StageLinksTest, StoppingEndsAllConnectionsQuietly) {
   open();
   FakeStage stage = joined("a");
-  ASSERT_TRUE(host_.wait_until_connected(1));
+  ASSERT_TRUE(handler_.wait_until_connected(1));
   stop();
   EXPECT_TRUE(stage.closed_within());
   EXPECT_FALSE(dial_in().connected());
-  EXPECT_TRUE(host_.stages()[0].is_connected);
+  EXPECT_TRUE(handler_.stages()[0].is_connected);
 }
 
 }  // namespace

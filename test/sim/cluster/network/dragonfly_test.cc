@@ -36,7 +36,7 @@ TEST(Dragonfly, OneCableJoinsEachTwoGroupsAndEachTwoRoutersOfAGroup) {
     std::map<std::pair<VertexId, VertexId>, int> between_groups;
     std::map<std::pair<VertexId, VertexId>, int> within;
     std::map<VertexId, std::uint64_t> globals_of_router;
-    for (const Link& link : topology->links()) {
+    for (const NetworkLink& link : topology->links()) {
       const VertexId from = group_of(*topology, size, link.from);
       const VertexId to = group_of(*topology, size, link.to);
       if (link.from < topology->nodes() || link.to < topology->nodes()) {

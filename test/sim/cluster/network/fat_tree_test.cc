@@ -20,7 +20,7 @@ TEST(FatTree, HasAsManyNodesSwitchesAndLinksAsItsNotationSays) {
     EXPECT_EQ(tree->vertices() - tree->nodes(), size.levels * power(size.ports, size.levels - 1));
     EXPECT_EQ(tree->links().size(), 2 * size.levels * tree->nodes());
     std::vector<std::uint64_t> ports(tree->vertices());
-    for (const Link& link : tree->links()) ++ports[link.from];
+    for (const NetworkLink& link : tree->links()) ++ports[link.from];
     for (VertexId vertex = 0; vertex < tree->vertices(); ++vertex) {
       const bool is_highest = vertex >= tree->vertices() - power(size.ports, size.levels - 1);
       const std::uint64_t expected = vertex < tree->nodes() ? 1

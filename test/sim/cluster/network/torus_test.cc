@@ -52,7 +52,7 @@ TEST(Torus, ASwitchHasALinkInEachDirection) {
   EXPECT_EQ(made(make_torus({3, 2, 1}, kRates))->links().size(), 6U * (2 + 2 + 1))
       << "two switches have one cable";
   const auto torus = made(make_torus({4, 4, 4}, kRates));
-  for (const Link& link : torus->links()) {
+  for (const NetworkLink& link : torus->links()) {
     const bool is_of_node = link.from < torus->nodes() || link.to < torus->nodes();
     EXPECT_EQ(link.capacity, is_of_node ? kNodeRate : kLocalRate);
   }

@@ -20,33 +20,34 @@ struct LinkRoom {
 
 // A connection as frames of the control protocol. An idle one keeps no buffers. Belongs to the
 // strand of its ReadySet.
-class Link final : private net::ReadySet::Member {
+class FrameLink final : private net::ReadySet::Member {
  public:
-  class Owner {
+  class FrameHandler {
    public:
-    virtual ~Owner() = default;
+    virtual ~FrameHandler() = default;
     // The handshake is done: frames may go and come.
-    virtual void opened(Link& link) = 0;
+    virtual void opened(FrameLink& link) = 0;
     // A frame without its length, valid during the call.
-    virtual void received(Link& link, std::span<const std::byte> frame) = 0;
+    virtual void received(FrameLink& link, std::span<const std::byte> frame) = 0;
     // The link has closed by itself. The last call; the link must not be destroyed inside.
-    virtual void ended(Link& link, const std::string& why) = 0;
+    virtual void ended(FrameLink& link, const std::string& why) = 0;
   };
 
-  // `room` and `owner` outlive the link. `most`: the longest frame that is taken.
-  Link(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, Owner& owner, std::size_t most);
-  ~Link() override { close(); }
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  // `room` and `handler` outlive the link. `most`: the longest frame that is taken.
+  FrameLink(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, FrameHandler& handler,
+            std::size_t most);
+  ~FrameLink() override { close(); }
+  FrameLink(const FrameLink&) = delete;
+  FrameLink& operator=(const FrameLink&) = delete;
 
-  // Begins. Where that is not possible the owner hears of the end at once.
+  // Begins. Where that is not possible the handler hears of the end at once.
   void open();
   // Another bound for frames to come.
   void allow(std::size_t most) { most_ = most; }
-  // Whole frames. Frames wait until the peer takes them; too much ends the link, of which the owner
-  // hears in a later turn. Does nothing on a closed link.
+  // Whole frames. Frames wait until the peer takes them; too much ends the link, of which the
+  // handler hears in a later turn. Does nothing on a closed link.
   void send(std::string_view frames);
-  // The owner hears nothing any more. Idempotent; not to be followed by open().
+  // The handler hears nothing any more. Idempotent; not to be followed by open().
   void close();
 
   [[nodiscard]] bool is_open() const { return stream_ != nullptr && is_ready_; }
@@ -65,7 +66,7 @@ class Link final : private net::ReadySet::Member {
 
   // Members that each message needs come first: with thousands of links they are not in the caches.
   std::unique_ptr<net::ReadyStream> stream_;  // null: closed
-  Owner& owner_;
+  FrameHandler& handler_;
   LinkRoom& room_;
   std::size_t most_;
   bool is_ready_ = false;

@@ -1,4 +1,4 @@
-#include "control/coordinator/links/link.h"
+#include "control/coordinator/links/frame_link.h"
 
 #include <utility>
 
@@ -17,44 +17,45 @@ constexpr std::size_t kMostUnsent = std::size_t{16} * 1024 * 1024;
 
 }  // namespace
 
-Link::Link(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, Owner& owner, std::size_t most)
-    : stream_(std::move(stream)), owner_(owner), room_(room), most_(most) {}
+FrameLink::FrameLink(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room,
+                     FrameHandler& handler, std::size_t most)
+    : stream_(std::move(stream)), handler_(handler), room_(room), most_(most) {}
 
-void Link::open() {
+void FrameLink::open() {
   if (auto added = room_.set.add(stream_->descriptor(), *this); !added) {
     stream_.reset();
-    return owner_.ended(*this, added.error().message);
+    return handler_.ended(*this, added.error().message);
   }
   shake_hands();
 }
 
-void Link::close() {
+void FrameLink::close() {
   if (stream_ == nullptr) return;
   room_.set.remove(stream_->descriptor(), *this);
   stream_.reset();
 }
 
-void Link::end(const std::string& why) {
+void FrameLink::end(const std::string& why) {
   close();
-  owner_.ended(*this, problem_.empty() ? why : problem_);
+  handler_.ended(*this, problem_.empty() ? why : problem_);
 }
 
-void Link::want_room(bool wants) {
+void FrameLink::want_room(bool wants) {
   if (std::exchange(wants_room_, wants) != wants) {
     room_.set.want_room(stream_->descriptor(), *this, wants);
   }
 }
 
-void Link::shake_hands() {
+void FrameLink::shake_hands() {
   const auto wants = stream_->handshake();
   if (!wants) return end(wants.error().message);
   want_room(*wants == net::ReadyStream::Wants::write);
   if (*wants != net::ReadyStream::Wants::nothing) return;
   is_ready_ = true;
-  owner_.opened(*this);
+  handler_.opened(*this);
 }
 
-void Link::ready(bool readable, bool writable, bool has_ended) {
+void FrameLink::ready(bool readable, bool writable, bool has_ended) {
   if (!is_ready_) {
     shake_hands();
     if (stream_ == nullptr || !is_ready_) return;
@@ -65,7 +66,7 @@ void Link::ready(bool readable, bool writable, bool has_ended) {
 }
 
 // Less than there was room for is all that was there, unless more is inside of the stream.
-void Link::read(bool has_ended) {
+void FrameLink::read(bool has_ended) {
   for (std::size_t taken = 0; taken < kMostInTurn;) {
     const net::ReadyStream::Outcome outcome = stream_->read_now(room_.buffer);
     if (outcome.error) return end(stream_->explain(outcome.error));
@@ -79,7 +80,7 @@ void Link::read(bool has_ended) {
   room_.set.tell_again(stream_->descriptor(), *this, wants_room_);
 }
 
-void Link::take(std::span<const std::byte> bytes) {
+void FrameLink::take(std::span<const std::byte> bytes) {
   if (rest_.empty()) {
     const std::size_t taken = hand_over(bytes);
     if (stream_ == nullptr || taken == bytes.size()) return;
@@ -95,7 +96,7 @@ void Link::take(std::span<const std::byte> bytes) {
   }
 }
 
-std::size_t Link::hand_over(std::span<const std::byte> bytes) {
+std::size_t FrameLink::hand_over(std::span<const std::byte> bytes) {
   std::span<const std::byte> left = bytes;
   while (stream_ != nullptr) {
     const auto frame = control::take_frame(left, most_);
@@ -104,12 +105,12 @@ std::size_t Link::hand_over(std::span<const std::byte> bytes) {
       break;
     }
     if (!*frame) break;
-    owner_.received(*this, **frame);
+    handler_.received(*this, **frame);
   }
   return bytes.size() - left.size();
 }
 
-void Link::send(std::string_view frames) {
+void FrameLink::send(std::string_view frames) {
   if (stream_ == nullptr) return;
   if (unsent_.empty()) {
     const auto outcome = stream_->write_now(std::as_bytes(std::span(frames)));
@@ -127,7 +128,7 @@ void Link::send(std::string_view frames) {
   want_room(true);
 }
 
-void Link::write_unsent() {
+void FrameLink::write_unsent() {
   std::size_t sent = 0;
   while (sent < unsent_.size()) {
     const auto outcome = stream_->write_now(std::as_bytes(std::span(unsent_).subspan(sent)));

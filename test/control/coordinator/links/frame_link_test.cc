@@ -1,4 +1,4 @@
-#include "control/coordinator/links/link.h"
+#include "control/coordinator/links/frame_link.h"
 
 #include <array>
 #include <functional>
@@ -30,27 +30,27 @@ std::string frame(const std::string& body) {
 }
 
 // Remembers what a link tells.
-class Owner final : public Link::Owner {
+class RecordingFrameHandler final : public FrameLink::FrameHandler {
  public:
-  void opened(Link& link) override {
+  void opened(FrameLink& link) override {
     ++times_opened;
     if (when_opened) when_opened(link);
   }
-  void received(Link& link, std::span<const std::byte> bytes) override {
+  void received(FrameLink& link, std::span<const std::byte> bytes) override {
     frames.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (when_received) when_received(link);
   }
-  void ended(Link& /*link*/, const std::string& why) override { ends.push_back(why); }
+  void ended(FrameLink& /*link*/, const std::string& why) override { ends.push_back(why); }
 
   int times_opened = 0;
   std::vector<std::string> frames;
   std::vector<std::string> ends;
-  std::function<void(Link& link)> when_opened;
-  std::function<void(Link& link)> when_received;
+  std::function<void(FrameLink& link)> when_opened;
+  std::function<void(FrameLink& link)> when_received;
 };
 
 // A link, and its peer's socket.
-class LinkTest : public ::testing::Test {
+class FrameLinkTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kMost = 100'000;
 
@@ -61,8 +61,8 @@ class LinkTest : public ::testing::Test {
     room_ = std::make_unique<LinkRoom>(*set_);
     asio::local::connect_pair(mine_, peer_);
     peer_.native_non_blocking(true);
-    link_ = std::make_unique<Link>(net::make_ready_stream(net::StreamSocket(std::move(mine_))),
-                                   *room_, owner_, kMost);
+    link_ = std::make_unique<FrameLink>(net::make_ready_stream(net::StreamSocket(std::move(mine_))),
+                                        *room_, handler_, kMost);
   }
 
   void open() {
@@ -95,54 +95,54 @@ class LinkTest : public ::testing::Test {
   std::unique_ptr<LinkRoom> room_;
   net::UnixSocket mine_{context_};
   net::UnixSocket peer_{context_};
-  Owner owner_;
-  std::unique_ptr<Link> link_;
+  RecordingFrameHandler handler_;
+  std::unique_ptr<FrameLink> link_;
 };
 
-TEST_F(LinkTest, OpensAtOnceAndFramesGoBothWays) {
+TEST_F(FrameLinkTest, OpensAtOnceAndFramesGoBothWays) {
   open();
-  EXPECT_EQ(owner_.times_opened, 1);
+  EXPECT_EQ(handler_.times_opened, 1);
   EXPECT_TRUE(link_->is_open());
   give(frame("abc"));
   turn();
-  EXPECT_THAT(owner_.frames, ElementsAre("abc"));
+  EXPECT_THAT(handler_.frames, ElementsAre("abc"));
   link_->send(frame("answer"));
   EXPECT_EQ(taken(), frame("answer"));
 }
 
-TEST_F(LinkTest, FramesCutAtEveryByteAreTheSame) {
+TEST_F(FrameLinkTest, FramesCutAtEveryByteAreTheSame) {
   open();
   const std::string bytes = frame("first one") + frame("ab") + frame(std::string(300, 'x'));
   for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
-    owner_.frames.clear();
+    handler_.frames.clear();
     give(bytes.substr(0, cut));
     turn();
     give(bytes.substr(cut));
     turn();
-    ASSERT_THAT(owner_.frames, ElementsAre("first one", "ab", std::string(300, 'x'))) << cut;
+    ASSERT_THAT(handler_.frames, ElementsAre("first one", "ab", std::string(300, 'x'))) << cut;
   }
 }
 
-TEST_F(LinkTest, SingleBytesMakeFrames) {
+TEST_F(FrameLinkTest, SingleBytesMakeFrames) {
   open();
   for (const char byte : frame("abc") + frame("defg")) {
     give(std::string(1, byte));
     turn();
   }
-  EXPECT_THAT(owner_.frames, ElementsAre("abc", "defg"));
+  EXPECT_THAT(handler_.frames, ElementsAre("abc", "defg"));
 }
 
-TEST_F(LinkTest, ManyFramesInOneReadComeInOrder) {
+TEST_F(FrameLinkTest, ManyFramesInOneReadComeInOrder) {
   open();
   std::string bytes;
   for (int i = 0; i < 1000; ++i) bytes += frame(fmt::format("frame {}", i));
   give(bytes);
   turn();
-  ASSERT_EQ(owner_.frames.size(), 1000U);
-  EXPECT_EQ(owner_.frames[999], "frame 999");
+  ASSERT_EQ(handler_.frames.size(), 1000U);
+  EXPECT_EQ(handler_.frames[999], "frame 999");
 }
 
-TEST_F(LinkTest, AFrameThatIsLongerThanOneReadComesWhole) {
+TEST_F(FrameLinkTest, AFrameThatIsLongerThanOneReadComesWhole) {
   link_->allow(1'000'000);
   open();
   const std::string body(700'000, 'y');
@@ -154,66 +154,66 @@ TEST_F(LinkTest, AFrameThatIsLongerThanOneReadComesWhole) {
     if (size > 0) sent += static_cast<std::size_t>(size);
     turn();
   }
-  EXPECT_THAT(owner_.frames, ElementsAre(body, "next"));
+  EXPECT_THAT(handler_.frames, ElementsAre(body, "next"));
 }
 
-TEST_F(LinkTest, APeerThatNeverStopsSendingLeavesOthersTheirTurn) {
+TEST_F(FrameLinkTest, APeerThatNeverStopsSendingLeavesOthersTheirTurn) {
   room_->buffer.resize(4096);
   open();
   const std::string bytes = frame(std::string(50'000, 'z'));
   constexpr int kFrames = 200;
   int sent = 2;
   // There is always more than a read takes.
-  owner_.when_received = [&](Link&) {
+  handler_.when_received = [&](FrameLink&) {
     if (sent++ < kFrames) give(bytes);
   };
   give(bytes + bytes);
   std::size_t turns_of_others = 0;
-  for (int i = 0; i < kFrames && owner_.frames.size() < kFrames; ++i) {
+  for (int i = 0; i < kFrames && handler_.frames.size() < kFrames; ++i) {
     asio::post(context_, [&] { ++turns_of_others; });
     context_.restart();
     context_.run_one();
     context_.poll_one();
   }
-  EXPECT_EQ(owner_.frames.size(), std::size_t{kFrames}) << "the rest was forgotten";
+  EXPECT_EQ(handler_.frames.size(), std::size_t{kFrames}) << "the rest was forgotten";
   EXPECT_GE(turns_of_others, 5U);
 }
 
-TEST_F(LinkTest, AFrameAboveTheBoundEndsItBeforeItsBytesCome) {
+TEST_F(FrameLinkTest, AFrameAboveTheBoundEndsItBeforeItsBytesCome) {
   open();
   give(test::length_field(kMost + 1));
   turn();
-  ASSERT_THAT(owner_.ends, ElementsAre(HasSubstr("not the control protocol")));
+  ASSERT_THAT(handler_.ends, ElementsAre(HasSubstr("not the control protocol")));
   EXPECT_FALSE(link_->is_open());
-  EXPECT_THAT(owner_.frames, IsEmpty());
+  EXPECT_THAT(handler_.frames, IsEmpty());
 }
 
-TEST_F(LinkTest, AFrameTooShortForAMessageEndsIt) {
+TEST_F(FrameLinkTest, AFrameTooShortForAMessageEndsIt) {
   open();
   give(frame("ab") + frame("a") + frame("cd"));
   turn();
-  EXPECT_THAT(owner_.frames, ElementsAre("ab"));
-  EXPECT_EQ(owner_.ends.size(), 1U);
+  EXPECT_THAT(handler_.frames, ElementsAre("ab"));
+  EXPECT_EQ(handler_.ends.size(), 1U);
 }
 
-TEST_F(LinkTest, GarbageEndsItOnceWhateverFollows) {
+TEST_F(FrameLinkTest, GarbageEndsItOnceWhateverFollows) {
   open();
   give("GET / HTTP/1.1\r\n\r\n" + std::string(50'000, 'z'));
   turn();
-  EXPECT_EQ(owner_.ends.size(), 1U);
-  EXPECT_THAT(owner_.frames, IsEmpty());
+  EXPECT_EQ(handler_.ends.size(), 1U);
+  EXPECT_THAT(handler_.frames, IsEmpty());
 }
 
-TEST_F(LinkTest, TheEndOfThePeerIsTold) {
+TEST_F(FrameLinkTest, TheEndOfThePeerIsTold) {
   open();
   give(frame("last") + test::length_field(50));
   peer_.close();
   turn();
-  EXPECT_THAT(owner_.frames, ElementsAre("last"));
-  EXPECT_THAT(owner_.ends, ElementsAre("it closed the connection"));
+  EXPECT_THAT(handler_.frames, ElementsAre("last"));
+  EXPECT_THAT(handler_.ends, ElementsAre("it closed the connection"));
 }
 
-TEST_F(LinkTest, WhatThePeerDoesNotTakeNowGoesWhenItDoes) {
+TEST_F(FrameLinkTest, WhatThePeerDoesNotTakeNowGoesWhenItDoes) {
   open();
   std::string sent;
   for (int i = 0; i < 200; ++i) {
@@ -226,60 +226,60 @@ TEST_F(LinkTest, WhatThePeerDoesNotTakeNowGoesWhenItDoes) {
     turn();
   }
   EXPECT_EQ(got, sent);
-  EXPECT_THAT(owner_.ends, IsEmpty());
+  EXPECT_THAT(handler_.ends, IsEmpty());
 }
 
-TEST_F(LinkTest, APeerThatStopsReadingIsEndedInALaterTurnAndToldWhy) {
+TEST_F(FrameLinkTest, APeerThatStopsReadingIsEndedInALaterTurnAndToldWhy) {
   open();
   const std::string piece = frame(std::string(1024 * 1024, 'x'));
   for (int i = 0; i < 40; ++i) link_->send(piece);
-  EXPECT_THAT(owner_.ends, IsEmpty());
+  EXPECT_THAT(handler_.ends, IsEmpty());
   turn();
-  EXPECT_THAT(owner_.ends, ElementsAre("it does not read what it is sent"));
+  EXPECT_THAT(handler_.ends, ElementsAre("it does not read what it is sent"));
   EXPECT_FALSE(link_->is_open());
   link_->send(piece);  // does nothing
   turn();
-  EXPECT_EQ(owner_.ends.size(), 1U);
+  EXPECT_EQ(handler_.ends.size(), 1U);
 }
 
-TEST_F(LinkTest, APeerThatIsGoneWhileMuchIsUnsentIsToldOnce) {
+TEST_F(FrameLinkTest, APeerThatIsGoneWhileMuchIsUnsentIsToldOnce) {
   open();
   for (int i = 0; i < 10; ++i) link_->send(frame(std::string(100'000, 'x')));
   peer_.close();
   turn();
-  EXPECT_EQ(owner_.ends.size(), 1U);
+  EXPECT_EQ(handler_.ends.size(), 1U);
 }
 
-TEST_F(LinkTest, ClosingInsideOpenedEndsAllQuietly) {
-  owner_.when_opened = [](Link& link) { link.close(); };
+TEST_F(FrameLinkTest, ClosingInsideOpenedEndsAllQuietly) {
+  handler_.when_opened = [](FrameLink& link) { link.close(); };
   give(frame("abc"));
   open();
-  EXPECT_THAT(owner_.frames, IsEmpty());
-  EXPECT_THAT(owner_.ends, IsEmpty());
+  EXPECT_THAT(handler_.frames, IsEmpty());
+  EXPECT_THAT(handler_.ends, IsEmpty());
 }
 
-TEST_F(LinkTest, ClosingInsideReceivedKeepsTheRestBack) {
-  owner_.when_received = [](Link& link) { link.close(); };
+TEST_F(FrameLinkTest, ClosingInsideReceivedKeepsTheRestBack) {
+  handler_.when_received = [](FrameLink& link) { link.close(); };
   open();
   give(frame("abc") + frame("def") + frame("ghi"));
   turn();
-  EXPECT_THAT(owner_.frames, ElementsAre("abc"));
-  EXPECT_THAT(owner_.ends, IsEmpty());
+  EXPECT_THAT(handler_.frames, ElementsAre("abc"));
+  EXPECT_THAT(handler_.ends, IsEmpty());
 }
 
-TEST_F(LinkTest, ClosingInsideReceivedIsSafeWithAFrameThatCameInParts) {
-  owner_.when_received = [](Link& link) { link.close(); };
+TEST_F(FrameLinkTest, ClosingInsideReceivedIsSafeWithAFrameThatCameInParts) {
+  handler_.when_received = [](FrameLink& link) { link.close(); };
   open();
   const std::string bytes = frame("abc") + frame("def");
   give(bytes.substr(0, 3));
   turn();
   give(bytes.substr(3));
   turn();
-  EXPECT_THAT(owner_.frames, ElementsAre("abc"));
+  EXPECT_THAT(handler_.frames, ElementsAre("abc"));
 }
 
-TEST_F(LinkTest, SendingInsideReceivedAndAfterTheCloseIsHarmless) {
-  owner_.when_received = [](Link& link) {
+TEST_F(FrameLinkTest, SendingInsideReceivedAndAfterTheCloseIsHarmless) {
+  handler_.when_received = [](FrameLink& link) {
     link.send(frame("answer"));
     link.close();
     link.send(frame("nothing"));
@@ -291,10 +291,10 @@ TEST_F(LinkTest, SendingInsideReceivedAndAfterTheCloseIsHarmless) {
   EXPECT_EQ(taken(), frame("answer"));
 }
 
-TEST_F(LinkTest, ALinkThatCannotBeWaitedForIsEndedAtOnce) {
+TEST_F(FrameLinkTest, ALinkThatCannotBeWaitedForIsEndedAtOnce) {
   set_->close();
   link_->open();
-  EXPECT_THAT(owner_.ends, ElementsAre(HasSubstr("epoll")));
+  EXPECT_THAT(handler_.ends, ElementsAre(HasSubstr("epoll")));
 }
 
 // --- TLS -----------------------------------------------------------------------------------------
@@ -335,10 +335,11 @@ class TlsLinkTest : public ::testing::Test {
     auto context = net::TlsContext::load(test::certificate_files(folder->path(), "server"),
                                          net::TlsSide::server);
     ASSERT_TRUE(context);
-    server_ = std::make_unique<Link>(net::make_ready_tls_stream(net::StreamSocket(std::move(one)),
-                                                                *context, net::TlsSide::server),
-                                     *server_side_.room, at_server_, kMost);
-    client_ = std::make_unique<Link>(
+    server_ =
+        std::make_unique<FrameLink>(net::make_ready_tls_stream(net::StreamSocket(std::move(one)),
+                                                               *context, net::TlsSide::server),
+                                    *server_side_.room, at_server_, kMost);
+    client_ = std::make_unique<FrameLink>(
         net::make_ready_tls_stream(net::StreamSocket(std::move(two)),
                                    test::client_tls(folder->path(), "client"), net::TlsSide::client,
                                    "localhost"),
@@ -354,10 +355,10 @@ class TlsLinkTest : public ::testing::Test {
   static std::unique_ptr<test::TemporaryDirectory> folder;
   Side server_side_;
   Side client_side_;
-  Owner at_server_;
-  Owner at_client_;
-  std::unique_ptr<Link> server_;
-  std::unique_ptr<Link> client_;
+  RecordingFrameHandler at_server_;
+  RecordingFrameHandler at_client_;
+  std::unique_ptr<FrameLink> server_;
+  std::unique_ptr<FrameLink> client_;
   int raw_ = -1;  // the client's socket
 };
 
@@ -365,7 +366,7 @@ std::unique_ptr<test::TemporaryDirectory> TlsLinkTest::folder;
 
 TEST_F(TlsLinkTest, FramesThatComeWithTheHandshakeAreNotLeftInside) {
   // Its last message and the frames arrive together.
-  at_client_.when_opened = [](Link& link) {
+  at_client_.when_opened = [](FrameLink& link) {
     for (int i = 0; i < 20; ++i) link.send(frame(fmt::format("hello {}", i)));
   };
   server_->open();
@@ -425,9 +426,9 @@ TEST_F(TlsLinkTest, AnEndInTheMiddleOfTheHandshakeIsTold) {
 }
 
 TEST_F(TlsLinkTest, ClosingInsideCallbacksIsSafe) {
-  at_client_.when_opened = [](Link& link) { link.send(frame("abc") + frame("def")); };
-  at_server_.when_opened = [](Link& link) { link.send(frame("first")); };
-  at_server_.when_received = [](Link& link) { link.close(); };
+  at_client_.when_opened = [](FrameLink& link) { link.send(frame("abc") + frame("def")); };
+  at_server_.when_opened = [](FrameLink& link) { link.send(frame("first")); };
+  at_server_.when_received = [](FrameLink& link) { link.close(); };
   server_->open();
   client_->open();
   turn();
