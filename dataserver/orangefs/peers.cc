@@ -25,9 +25,9 @@ std::unexpected<orangefs::Status> no_answer(int error) {
 }  // namespace
 
 // One connection to another server.
-class Peers::Link : public std::enable_shared_from_this<Link> {
+class Peers::ServerLink : public std::enable_shared_from_this<ServerLink> {
  public:
-  Link(asio::io_context& context, net::Socket socket)
+  ServerLink(asio::io_context& context, net::Socket socket)
       : context_(context),
         socket_(std::move(socket)),
         input_(socket_, kPeerInputSize),
@@ -67,7 +67,7 @@ class Peers::Link : public std::enable_shared_from_this<Link> {
   };
 
   // Static, so that the coroutine owns the link.
-  static net::Task<void> read_responses(std::shared_ptr<Link> self) {
+  static net::Task<void> read_responses(std::shared_ptr<ServerLink> self) {
     while (co_await self->read_response()) {
     }
     self->close();
@@ -116,7 +116,7 @@ Peers::~Peers() {
 
 void Peers::close() {
   closed_ = true;
-  for (const std::shared_ptr<Link>& link : links_) {
+  for (const std::shared_ptr<ServerLink>& link : links_) {
     if (link) link->close();
   }
 }
@@ -131,11 +131,11 @@ net::Task<Peers::Reply> Peers::call(std::uint32_t server, orangefs::Request requ
     }
     // Another call may have connected in the meantime.
     if (!links_[server] || !links_[server]->open()) {
-      links_[server] = std::make_shared<Link>(context_, std::move(*socket));
+      links_[server] = std::make_shared<ServerLink>(context_, std::move(*socket));
       links_[server]->start();
     }
   }
-  const std::shared_ptr<Link> link = links_[server];
+  const std::shared_ptr<ServerLink> link = links_[server];
   Reply response = co_await link->call(std::move(request), patience_);
   if (response && response->status != 0) co_return std::unexpected(response->status);
   co_return response;

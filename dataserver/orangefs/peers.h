@@ -30,11 +30,11 @@ class Peers {
   void close();
 
  private:
-  class Link;
+  class ServerLink;
   asio::io_context& context_;
   std::vector<net::Endpoint> endpoints_;
   Duration patience_;
-  std::vector<std::shared_ptr<Link>> links_;  // shared with the coroutine that reads
+  std::vector<std::shared_ptr<ServerLink>> links_;  // shared with the coroutine that reads
   bool closed_ = false;
 };
 

@@ -22,11 +22,11 @@ TEST(OperationsLimit, HoldsForAllConnectionsWithoutPolling) {
                       .policy = "tbf",
                       .virtual_pfs = "a: {operations: 20, burst_operations: 1}",
                       .rules = kOneJob});
-  std::vector<Link> links;
+  std::vector<ProxiedLink> links;
   links.push_back(open_link(proxy, server));
   links.push_back(open_link(proxy, server));
   for (orangefs::Tag tag = 1; tag <= 5; ++tag) {
-    for (Link& link : links) ASSERT_TRUE(link.client.send(io_request(tag, {.job = "a"})));
+    for (ProxiedLink& link : links) ASSERT_TRUE(link.client.send(io_request(tag, {.job = "a"})));
   }
   // The order of arrival at the proxy is unknown, so the test receives from each link in turn.
   ASSERT_TRUE(proxy.wait_for_queued(9));
@@ -36,14 +36,14 @@ TEST(OperationsLimit, HoldsForAllConnectionsWithoutPolling) {
   EXPECT_LE(waiting["oldest_may_go_in_us"], 50'000);
   EXPECT_EQ(waiting["operations"], 20);
 
-  for (Link& link : links) {
+  for (ProxiedLink& link : links) {
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(link.server.receive());
   }
   // Nine intervals of 50 ms by the proxy's clock, and never earlier.
   const auto longest = proxy.status()["virtual_pfs"][1]["wait_us"]["max"].get<std::int64_t>();
   EXPECT_GE(longest, 450'000 - 25'000);  // the requests took a moment to arrive
   EXPECT_LE(longest, 450'000 + 100'000) << "too late even for a busy machine";
-  for (Link& link : links) link.client.close();
+  for (ProxiedLink& link : links) link.client.close();
   ASSERT_TRUE(proxy.wait_until_idle());
   const double seconds = proxy.process().stop().cpu().count();
   EXPECT_LT(seconds, 1.0) << "the proxy polls while it waits";

@@ -20,12 +20,12 @@ TEST_F(ProxyBeegfs, WhatTheConfiguredServersSendPassesThoughTheDepthIsUsedUp) {
   ProxySettings with_servers = settings();
   with_servers.proxy = "servers: [10.0.0.0/8, 127.0.0.1]";
   ProxyProcess proxy(with_servers);
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link meta = open(proxy, 1, beegfs::NodeType::meta);
+  ProxiedLink meta = open(proxy, 1, beegfs::NodeType::meta);
   ASSERT_TRUE(meta.client.send(read_request()));
   expect_served(meta, read_request());
-  Link primary = open_link(proxy, server_);
+  ProxiedLink primary = open_link(proxy, server_);
   const Buffer forwarded = request({.type = MessageType::write_local_file,
                                     .count = 100,
                                     .flags = kWriteMirrored | kWriteToMirror});
@@ -35,7 +35,7 @@ TEST_F(ProxyBeegfs, WhatTheConfiguredServersSendPassesThoughTheDepthIsUsedUp) {
   EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], 0);
   EXPECT_EQ(proxy.status()["counters"]["connections_unknown_node"], 0);
   // A client at a server's address is still a client.
-  Link client = open(proxy);
+  ProxiedLink client = open(proxy);
   const Buffer claims = request({.flags = kReadFromMirror});
   ASSERT_TRUE(client.client.send(claims));
   ASSERT_TRUE(proxy.wait_for_queued(1));
@@ -48,10 +48,10 @@ TEST_F(ProxyBeegfs, WhoeverDoesNotIntroduceItselfWaitsItsTurnAsAnUnknownNode) {
   by_node.proxy = "servers: [10.0.0.0/8]";
   by_node.rules = "[{match: {node: 7}, virtual_pfs: a}, {match: {uid: 1002}, virtual_pfs: b}]";
   ProxyProcess proxy(by_node);
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link silent = open_link(proxy, server_);
-  Link says_meta = open(proxy, 1, beegfs::NodeType::meta);
+  ProxiedLink silent = open_link(proxy, server_);
+  ProxiedLink says_meta = open(proxy, 1, beegfs::NodeType::meta);
   const Buffer plain = request({.node = 7});
   const Buffer mirror = request(
       {.type = MessageType::write_local_file, .count = 10, .user = 1002, .flags = kWriteToMirror});
@@ -84,14 +84,14 @@ TEST_F(ProxyBeegfs, WhoeverDoesNotIntroduceItselfWaitsItsTurnAsAnUnknownNode) {
 TEST_F(ProxyBeegfs, AReloadOfServersCountsForNewConnectionsOnly) {
   ProxySettings changing = settings();
   ProxyProcess proxy(changing);
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link before = open_link(proxy, server_);
+  ProxiedLink before = open_link(proxy, server_);
   changing.proxy = "servers: 127.0.0.1";
   proxy.reload(changing);
   ASSERT_TRUE(before.client.send(read_request()));
   ASSERT_TRUE(proxy.wait_for_queued(1));
-  Link after = open_link(proxy, server_);
+  ProxiedLink after = open_link(proxy, server_);
   ASSERT_TRUE(after.client.send(read_request()));
   expect_served(after, read_request());
   changing.proxy = "";
@@ -108,9 +108,9 @@ TEST_F(ProxyBeegfs, WhatTheHeaderSaysGivesNoClientAnotherTargetsSlots) {
   per_target.scheduler = "per_target: true";
   per_target.rules = "[{match: {target: 101}, virtual_pfs: a}]";
   ProxyProcess proxy(per_target);
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link liar = open(proxy);
+  ProxiedLink liar = open(proxy);
   const Buffer lie = request({.header_target = 102});
   ASSERT_TRUE(liar.client.send(lie));
   ASSERT_TRUE(proxy.wait_for_queued(1));
@@ -126,11 +126,11 @@ TEST_F(ProxyBeegfs, AMirrorGroupHasASchedulerApartFromTheTargetOfItsNumber) {
   per_target.scheduler = "per_target: true";
   per_target.rules = "[{match: {target: 5}, virtual_pfs: a}, {match: {target: 6}, virtual_pfs: b}]";
   ProxyProcess proxy(per_target);
-  Link plain = open(proxy);
+  ProxiedLink plain = open(proxy);
   occupy(plain);
-  Link mirrored = open(proxy);
+  ProxiedLink mirrored = open(proxy);
   occupy(mirrored, request({.flags = kReadMirrored, .header_target = 5}));
-  Link waits = open(proxy);
+  ProxiedLink waits = open(proxy);
   const Buffer same_group = request({.flags = kReadMirrored, .header_target = 6});
   ASSERT_TRUE(waits.client.send(same_group));
   ASSERT_TRUE(proxy.wait_for_queued(1));
@@ -149,12 +149,12 @@ TEST_F(ProxyBeegfs, EachTargetHasItsOwnSchedulerWhenAskedFor) {
   ProxySettings per_target = settings();
   per_target.scheduler = "per_target: true";
   ProxyProcess proxy(per_target);
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link waits = open(proxy);
+  ProxiedLink waits = open(proxy);
   ASSERT_TRUE(waits.client.send(read_request()));
   ASSERT_TRUE(proxy.wait_for_queued(1));
-  Link other = open(proxy);
+  ProxiedLink other = open(proxy);
   const Buffer elsewhere = request({.target = 102});
   ASSERT_TRUE(other.client.send(elsewhere));
   expect_served(other, elsewhere);
@@ -169,7 +169,7 @@ TEST_F(ProxyBeegfs, EachTargetHasItsOwnSchedulerWhenAskedFor) {
 
 TEST_F(ProxyBeegfs, AWriteBackWithoutAUserBelongsToTheOnlyUserOfItsFile) {
   ProxyProcess proxy(settings(4));
-  Link link = open(proxy);
+  ProxiedLink link = open(proxy);
   const auto write = [&](std::uint32_t user, const std::string& handle) {
     const Buffer message = request(
         {.type = MessageType::write_local_file, .count = 10, .user = user, .handle = handle});
@@ -196,7 +196,7 @@ TEST_F(ProxyBeegfs, AWriteBackWithoutAUserBelongsToTheOnlyUserOfItsFile) {
 TEST_F(ProxyBeegfs, AReadWithoutAUserBelongsToTheOnlyUserOfItsFile) {
   ProxySettings both = settings(4);
   ProxyProcess proxy(both);
-  Link link = open(proxy);
+  ProxiedLink link = open(proxy);
   const auto read = [&](std::uint32_t user, const std::string& handle) {
     const Buffer message = request({.user = user, .handle = handle});
     ASSERT_TRUE(link.client.send(message));
@@ -230,9 +230,9 @@ TEST_F(ProxyBeegfs, WhatApplicationsHoldOfANodesConnectionsIsBounded) {
   ProxySettings limited = settings();
   limited.limits = "max_held_per_client: 2";
   ProxyProcess proxy(limited);
-  Link first = open(proxy, 9);
+  ProxiedLink first = open(proxy, 9);
   occupy(first);
-  std::vector<Link> links;
+  std::vector<ProxiedLink> links;
   for (int i = 0; i < 4; ++i) links.push_back(open(proxy));
   ASSERT_TRUE(links[0].client.send(request({.offset = 0})));
   ASSERT_TRUE(proxy.wait_for_queued(1));

@@ -19,7 +19,7 @@ using beegfs::MessageType;
 
 TEST_F(ProxyBeegfs, AMessageReachesTheServerInOnePieceOrNotAtAll) {
   ProxyProcess proxy(settings(4));
-  Link link = open(proxy);
+  ProxiedLink link = open(proxy);
   Buffer stat(2);
   const Buffer unscheduled = make_message({.type = MessageType::stat_storage_path}, stat);
   for (const Buffer& message : {read_request(), unscheduled}) {
@@ -39,7 +39,7 @@ TEST_F(ProxyBeegfs, AMessageReachesTheServerInOnePieceOrNotAtAll) {
 
 TEST_F(ProxyBeegfs, ReadsAndWritesOfAllSizesArriveUnchanged) {
   ProxyProcess proxy(settings(4));
-  Link link = open(proxy);
+  ProxiedLink link = open(proxy);
   unsigned seed = 0;
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{49'000},
@@ -74,9 +74,9 @@ TEST_F(ProxyBeegfs, ReadsAndWritesOfAllSizesArriveUnchanged) {
 
 TEST_F(ProxyBeegfs, AHeldWriteIsItsHeaderAndItsDataStayInTheSocket) {
   ProxyProcess proxy(settings());
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link second = open(proxy);
+  ProxiedLink second = open(proxy);
   const std::size_t size = std::size_t{32} << 20;
   const Buffer write = write_request(1002, size);
   const Buffer data = pattern(size, 5);
@@ -95,7 +95,7 @@ TEST_F(ProxyBeegfs, AHeldWriteIsItsHeaderAndItsDataStayInTheSocket) {
 // Even if a client sends two requests at once, a connection has one at a time at the server.
 TEST_F(ProxyBeegfs, RequestsThatAreSentTogetherGoOneAfterTheOther) {
   ProxyProcess proxy(settings(4));
-  Link link = open(proxy);
+  ProxiedLink link = open(proxy);
   const Buffer read = read_request();
   const Buffer write = write_request();
   const Buffer data = pattern(kSmall, 2);
@@ -113,10 +113,10 @@ TEST_F(ProxyBeegfs, WhatIsHeldForTooLongIsAnsweredSoThatItsClientComesAgain) {
   ProxySettings short_hold = settings();
   short_hold.timeouts = "hold: 200 ms";
   ProxyProcess proxy(short_hold);
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link reader = open(proxy);
-  Link writer = open(proxy);
+  ProxiedLink reader = open(proxy);
+  ProxiedLink writer = open(proxy);
   const std::size_t size = 3'000'000;
   ASSERT_TRUE(reader.client.send(read_request(1002)));
   std::thread sender(
@@ -127,7 +127,7 @@ TEST_F(ProxyBeegfs, WhatIsHeldForTooLongIsAnsweredSoThatItsClientComesAgain) {
   EXPECT_EQ(proxy.status()["counters"]["requests_refused"], 2);
   answer(first, read_answer(pattern(kSmall, 1)));
   // Nothing of the refused requests was forwarded, and both connections still work.
-  for (Link* link : {&reader, &writer}) {
+  for (ProxiedLink* link : {&reader, &writer}) {
     EXPECT_FALSE(link->server.readable(milliseconds(20)));
     ASSERT_TRUE(link->client.send(read_request()));
     expect_served(*link, read_request());
@@ -136,10 +136,10 @@ TEST_F(ProxyBeegfs, WhatIsHeldForTooLongIsAnsweredSoThatItsClientComesAgain) {
 
 TEST_F(ProxyBeegfs, TheWorkOfAClientThatHasGoneIsDropped) {
   ProxyProcess proxy(settings());
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link reader = open(proxy);
-  Link writer = open(proxy);
+  ProxiedLink reader = open(proxy);
+  ProxiedLink writer = open(proxy);
   ASSERT_TRUE(reader.client.send(read_request()));
   ASSERT_TRUE(writer.client.send(write_request(1001, 100'000) + pattern(100'000, 1)));
   ASSERT_TRUE(proxy.wait_for_queued(2));
@@ -156,11 +156,11 @@ TEST_F(ProxyBeegfs, TheWorkOfAClientThatHasGoneIsDropped) {
 // An abandoned write must not arrive after its retry on another connection.
 TEST_F(ProxyBeegfs, AWriteWhoseClientHasGoneIsNotPassedOnLate) {
   ProxyProcess proxy(settings());
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
   for (const bool with_reset : {true, false}) {
     for (int round = 0; round < 5; ++round) {
-      Link second = open(proxy);
+      ProxiedLink second = open(proxy);
       ASSERT_TRUE(second.client.send(write_request() + pattern(kSmall, 1)));
       // Requests held for less are forwarded without checking for a hang-up.
       ASSERT_TRUE(proxy.wait_until([](const auto& now) {
@@ -180,10 +180,10 @@ TEST_F(ProxyBeegfs, ADrainLetsEverythingEndThatHasBegun) {
   ProxySettings with_servers = settings(4);
   with_servers.proxy = "servers: 127.0.0.1";
   ProxyProcess proxy(with_servers);
-  Link writer = open(proxy);
-  Link meta = open(proxy, 1, beegfs::NodeType::meta);
-  Link primary = open_link(proxy, server_);
-  Link idle = open(proxy);
+  ProxiedLink writer = open(proxy);
+  ProxiedLink meta = open(proxy, 1, beegfs::NodeType::meta);
+  ProxiedLink primary = open_link(proxy, server_);
+  ProxiedLink idle = open(proxy);
   const std::size_t size = 2'000'000;
   const Buffer write = write_request(1001, size);
   const Buffer data = pattern(size, 9);
@@ -215,8 +215,8 @@ TEST_F(ProxyBeegfs, ADrainLetsEverythingEndThatHasBegun) {
 
 TEST_F(ProxyBeegfs, AnswersThatMakeNoSenseEndThatConnectionOnly) {
   ProxyProcess proxy(settings(4));
-  Link bad = open(proxy);
-  Link good = open(proxy);
+  ProxiedLink bad = open(proxy);
+  ProxiedLink good = open(proxy);
   occupy(bad);
   ASSERT_TRUE(bad.server.send(word(5000)));
   EXPECT_TRUE(bad.client.closed_by_peer());
@@ -228,9 +228,9 @@ TEST_F(ProxyBeegfs, AnswersThatMakeNoSenseEndThatConnectionOnly) {
 
 TEST_F(ProxyBeegfs, ALostServerEndsTheConnectionAndFreesItsSlot) {
   ProxyProcess proxy(settings());
-  Link first = open(proxy);
+  ProxiedLink first = open(proxy);
   occupy(first);
-  Link second = open(proxy);
+  ProxiedLink second = open(proxy);
   ASSERT_TRUE(second.client.send(read_request()));
   ASSERT_TRUE(proxy.wait_for_queued(1));
   first.server.close();

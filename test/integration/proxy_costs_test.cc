@@ -20,7 +20,7 @@ constexpr std::int64_t kAsked = 10 << 20;
 constexpr std::int64_t kHas = 4096;
 
 // Reads a small file with a request for much more.
-void read_small_file(Link& link, Tag tag) {
+void read_small_file(ProxiedLink& link, Tag tag) {
   ASSERT_TRUE(link.client.send(io_request(tag, {.size = kAsked})));
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.server.send(io_response(tag, kHas)));
@@ -32,8 +32,8 @@ void read_small_file(Link& link, Tag tag) {
 TEST(ProxyCosts, ReadsOfAFileWhoseSizeIsKnownLeaveRoomForOthers) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 16, .depth_bytes = "8 MiB"});
-  Link reader = open_link(proxy, server);
-  Link victim = open_link(proxy, server);
+  ProxiedLink reader = open_link(proxy, server);
+  ProxiedLink victim = open_link(proxy, server);
   read_small_file(reader, 1);
   for (Tag tag = 2; tag <= 9; ++tag) {
     ASSERT_TRUE(reader.client.send(io_request(tag, {.size = kAsked})));
@@ -46,8 +46,8 @@ TEST(ProxyCosts, ReadsOfAFileWhoseSizeIsKnownLeaveRoomForOthers) {
 TEST(ProxyCosts, AReadLargerThanTheDepthDoesNotGoAlone) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 16, .depth_bytes = "8 MiB"});
-  Link reader = open_link(proxy, server);
-  Link victim = open_link(proxy, server);
+  ProxiedLink reader = open_link(proxy, server);
+  ProxiedLink victim = open_link(proxy, server);
   ASSERT_TRUE(reader.client.send(io_request(1, {.size = kAsked})));
   ASSERT_TRUE(victim.client.send(io_request(1, {.size = 512 << 10})));
   ASSERT_TRUE(victim.client.send(io_request(2, {.size = 512 << 10})));
@@ -59,13 +59,13 @@ TEST(ProxyCosts, ReadsOfUnknownFilesCostWhatSuchReadsHaveGiven) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 16, .depth_bytes = "8 MiB"});
   for (Tag tag = 1; tag <= 60; ++tag) {
-    Link link = open_link(proxy, server);
+    ProxiedLink link = open_link(proxy, server);
     ASSERT_TRUE(link.client.send(io_request(tag, {.size = kAsked, .datafile = 1000 + tag})));
     ASSERT_TRUE(link.server.receive());
     ASSERT_TRUE(link.server.send(io_response(tag, 0)));
     ASSERT_TRUE(link.client.receive());
   }
-  Link reader = open_link(proxy, server);
+  ProxiedLink reader = open_link(proxy, server);
   for (Tag tag = 1; tag <= 16; ++tag) {
     ASSERT_TRUE(reader.client.send(io_request(tag, {.size = kAsked, .datafile = 2000 + tag})));
   }
@@ -77,7 +77,7 @@ TEST(ProxyCosts, ARefusedClientIsReadSlowly) {
   constexpr int kRefused = 640;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .limits = "held_requests: 4"});
-  Link flooder = open_link(proxy, server);
+  ProxiedLink flooder = open_link(proxy, server);
   const auto begin = std::chrono::steady_clock::now();
   std::jthread flood([&] {
     for (Tag tag = 1; tag <= 5000; ++tag) {

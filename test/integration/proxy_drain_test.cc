@@ -25,8 +25,8 @@ bool refuses_connections(std::uint16_t port) {
 TEST(ProxyDrain, OutstandingRequestsFinishAndNewOnesAreNotForwarded) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
-  Link link = open_link(proxy, server);
-  Link idle = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
+  ProxiedLink idle = open_link(proxy, server);
   const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 65536));
   ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write})));
   ASSERT_TRUE(link.server.receive());
@@ -60,7 +60,7 @@ TEST(ProxyDrain, OutstandingRequestsFinishAndNewOnesAreNotForwarded) {
 TEST(ProxyDrain, DataThatTheClientHasNotTakenYetStillReachIt) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .timeouts = "client_stall: 1 h"});
-  Link link = open_link(proxy, server, 4096);
+  ProxiedLink link = open_link(proxy, server, 4096);
   ASSERT_TRUE(link.client.send(small_read_request(1, {.size = 4096})));
   ASSERT_TRUE(link.server.receive());
   const Buffer message = data_message(5, StampedFile{.file = 3}.bytes(0, 700));
@@ -81,7 +81,7 @@ TEST(ProxyDrain, DataThatTheClientHasNotTakenYetStillReachIt) {
 TEST(ProxyDrain, EndsInTimeThoughTheDataServerNeverAnswers) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .timeouts = "drain: 200 ms"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_TRUE(link.server.receive());
   proxy.process().signal(SIGTERM);

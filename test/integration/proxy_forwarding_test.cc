@@ -44,7 +44,7 @@ Buffer stream_of_messages(std::uint64_t seed, bool with_requests) {
 TEST(ProxyForwarding, MessagesOfEverySizePassUnchangedInBothDirections) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   const Buffer up = stream_of_messages(1, true);
   const Buffer down = stream_of_messages(2, false);
   std::jthread client_sends([&] {
@@ -62,7 +62,7 @@ TEST(ProxyForwarding, MessagesOfEverySizePassUnchangedInBothDirections) {
 TEST(ProxyForwarding, OtherTagsOvertakeAHeldRequestAndKeepTheirOrder) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_EQ(link.server.receive().value().bytes(), io_request(1, {}));
   const Buffer held = io_request(2, {.offset = 65536});
@@ -84,7 +84,7 @@ TEST(ProxyForwarding, OtherTagsOvertakeAHeldRequestAndKeepTheirOrder) {
 TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   const Buffer request = small_read_request(9, {.size = 100});
   const Buffer refusal = orangefs::error_message(2, Op::io, orangefs::Status{-1073741826});
   const auto size = static_cast<std::int64_t>(request.size());
@@ -134,7 +134,7 @@ TEST(ProxyForwarding, StartedFlowsMoveWhileTheSchedulerIsFull) {
   constexpr std::size_t kPart = orangefs::kDefaultFlowBufferSize;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   const StampedFile written = {.file = 1, .generation = 5};
   const StampedFile read = {.file = 2, .generation = 9};
   ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write, .size = kFlow})));
@@ -166,7 +166,7 @@ TEST(ProxyForwarding, DataOfStartedWritesPassTheLimitOfHeldRequests) {
   constexpr orangefs::Tag kWrites = 6;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2, .limits = "held_requests: 2"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   const auto request = [](orangefs::Tag tag) {
     return io_request(tag, {.type = IoType::write, .size = 65536});
   };
@@ -189,7 +189,7 @@ TEST(ProxyForwarding, DataOfStartedWritesPassTheLimitOfHeldRequests) {
 TEST(ProxyForwarding, EqualRequestsAreNotTakenForRepetitions) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   for (const orangefs::Tag tag : {1U, 2U, 3U}) {
     ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096})));
   }
@@ -209,9 +209,9 @@ TEST(ProxyForwarding, EqualRequestsAreNotTakenForRepetitions) {
 TEST(ProxyForwarding, EqualTagsOfTwoConnectionsDoNotMix) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .workers = 2});
-  Link one = open_link(proxy, server);
-  Link two = open_link(proxy, server);
-  for (Link* link : {&one, &two}) {
+  ProxiedLink one = open_link(proxy, server);
+  ProxiedLink two = open_link(proxy, server);
+  for (ProxiedLink* link : {&one, &two}) {
     ASSERT_TRUE(link->client.send(small_read_request(7, {.size = 4096})));
     ASSERT_TRUE(link->server.receive());
   }
@@ -228,7 +228,7 @@ TEST(ProxyForwarding, EqualTagsOfTwoConnectionsDoNotMix) {
 TEST(ProxyForwarding, ReceiverThatPausesGetsTheLastByteToo) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .timeouts = "client_stall: 1 h"});
-  Link link = open_link(proxy, server, 4096);
+  ProxiedLink link = open_link(proxy, server, 4096);
   const Buffer message = data_message(5, StampedFile{.file = 3}.bytes(0, 700));
   const std::size_t sent = fill_client_side(proxy, link, message);
   for (std::size_t i = 0; i < sent; ++i) {

@@ -18,7 +18,7 @@ using orangefs::IoType;
 using orangefs::Op;
 
 // Passes a GETCONFIG through the proxy, from which it learns the clients' time-out.
-void show_client_timeout(Link& link, ProxyProcess& proxy, unsigned seconds) {
+void show_client_timeout(ProxiedLink& link, ProxyProcess& proxy, unsigned seconds) {
   ASSERT_TRUE(link.client.send(getconfig_request(1'000)));
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.server.send(getconfig_response(1'000, seconds)));
@@ -30,7 +30,7 @@ void show_client_timeout(Link& link, ProxyProcess& proxy, unsigned seconds) {
 TEST(ProxyHold, TakesItsDeadlineFromTheGetconfigThatPasses) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   EXPECT_EQ(proxy.status()["hold_us"], 240'000'000);
   show_client_timeout(link, proxy, 100);
   EXPECT_EQ(proxy.status()["hold_us"], 80'000'000);
@@ -40,7 +40,7 @@ TEST(ProxyHold, TakesItsDeadlineFromTheGetconfigThatPasses) {
 TEST(ProxyHold, NoTimeoutThatIsLearnedMakesItShorterThanTheLeast) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(getconfig_request(1)));
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.server.send(getconfig_response(1, 1)));
@@ -54,7 +54,7 @@ TEST(ProxyHold, NoTimeoutThatIsLearnedMakesItShorterThanTheLeast) {
 TEST(ProxyHold, ConfiguredDeadlineIsKeptWellBelowTheTimeoutOfClients) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .timeouts = "hold: 950 ms, hold_min: 100 ms"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   EXPECT_EQ(proxy.status()["hold_us"], 950'000);
   show_client_timeout(link, proxy, 1);
   EXPECT_EQ(proxy.status()["hold_us"], 800'000);
@@ -64,7 +64,7 @@ TEST(ProxyHold, ConfiguredDeadlineIsKeptWellBelowTheTimeoutOfClients) {
 TEST(ProxyHold, HeldPastTheDeadlineIsRefusedAndNeverForwarded) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "hold: 150 ms"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.client.send(io_request(2, {})));
@@ -89,7 +89,7 @@ TEST(ProxyHold, HeldPastTheDeadlineIsRefusedAndNeverForwarded) {
 TEST(ProxyHold, FarMoreThanTheLimitOfHeldRequestsIsRefusedAtOnce) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .limits = "held_requests: 2"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_TRUE(link.server.receive());
   for (orangefs::Tag tag = 2; tag <= 12; ++tag) ASSERT_TRUE(link.client.send(io_request(tag, {})));
@@ -120,8 +120,8 @@ TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
   std::size_t forwarded = 0;
   std::size_t refused = 0;
   for (int round = 0; round < 8; ++round) {
-    Link busy = open_link(proxy, server);
-    Link link = open_link(proxy, server);
+    ProxiedLink busy = open_link(proxy, server);
+    ProxiedLink link = open_link(proxy, server);
     for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       ASSERT_TRUE(busy.client.send(io_request(tag, {})));
       ASSERT_TRUE(busy.server.receive());
@@ -168,8 +168,8 @@ std::set<orangefs::Tag> requests_until_the_end(WirePeer& server) {
 TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2, .timeouts = "hold_min: 100 ms"});
-  Link link = open_link(proxy, server);
-  Link other = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
   show_client_timeout(link, proxy, 1);
   // Fills the upstream socket until the proxy closes the connection.
   const std::size_t sent = link.client.flood(data_message(5, Buffer(100)), 1'000'000, 60ms);
@@ -178,7 +178,7 @@ TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
   EXPECT_TRUE(link.client.closed_by_peer());
 
   // A request follows what fills the socket, so the proxy has it when it closes the connection.
-  Link again = open_link(proxy, server);
+  ProxiedLink again = open_link(proxy, server);
   const Buffer big = data_message(5, Buffer(16U << 20));
   ASSERT_EQ(again.client.flood(big, 1, 20ms), 1U);
   std::jthread client_sends([&] {
@@ -200,8 +200,8 @@ TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
 TEST(ProxyHold, ReleasedRequestIsNotForwardedLateBehindHalfAMessage) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2, .timeouts = "hold_min: 100 ms"});
-  Link link = open_link(proxy, server);
-  Link other = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
   show_client_timeout(link, proxy, 1);
   ASSERT_TRUE(other.client.send(io_request(1, {})));
   ASSERT_TRUE(other.server.receive());

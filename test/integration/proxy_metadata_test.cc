@@ -20,7 +20,7 @@ TEST(ProxyMetadata, MetadataPassesUnlessTheConfigurationSchedulesIt) {
   FakeDataServer server;
   const ProxySettings settings = {.upstream = server.port(), .depth = 1};
   ProxyProcess proxy(settings);
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_TRUE(link.client.send(getattr_request(2)));
   // Either order is right: only I/O goes through the scheduler.
@@ -37,7 +37,7 @@ TEST(ProxyMetadata, ScheduledMetadataWaitsForItsSlotAndEndsWithItsAnswer) {
                       .scheduler = "schedule: [io, metadata]",
                       .virtual_pfs = "meta: {weight: 1}",
                       .rules = "[{match: {operation: metadata}, virtual_pfs: meta}]"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(getattr_request(1)));
   ASSERT_EQ(link.server.receive().value().bytes(), getattr_request(1));
   ASSERT_TRUE(link.client.send(getattr_request(2)));
@@ -68,7 +68,7 @@ TEST(ProxyMetadata, MetadataHeldPastTheDeadlineIsRefusedInItsOwnTerms) {
                       .depth = 1,
                       .scheduler = "schedule: [io, metadata]",
                       .timeouts = "hold: 150 ms"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(getattr_request(1)));
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.client.send(getattr_request(2)));
@@ -85,7 +85,7 @@ TEST(ProxyMetadata, ACoordinatorsLimitHoldsMetadataOperationsAndNoData) {
                       .control = fmt::format("socket: {}", socket),
                       .virtual_pfs = "meta: {weight: 1}",
                       .rules = "[{match: {operation: metadata}, virtual_pfs: meta}]"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   RawPeer coordinator(socket);
   ASSERT_TRUE(coordinator.greet());
   control::Envelope envelope;

@@ -33,7 +33,7 @@ class ProxyNames : public ::testing::Test {
 
   // Serves an empty I/O for each of the jobs job(0) to job(count - 1).
   template <typename MakeJob>
-  static void ask(Link& link, int count, const MakeJob& job) {
+  static void ask(ProxiedLink& link, int count, const MakeJob& job) {
     constexpr int kAtOnce = 50;
     for (int first = 0; first < count; first += kAtOnce) {
       Buffer requests;
@@ -63,7 +63,7 @@ std::string long_name(int number) {
 TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
   constexpr int kNames = 12'000;
   ProxyProcess proxy(settings("virtual_pfs: 10000"));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   ask(link, 100, long_name);
   const std::size_t before = proxy.memory();
   ask(link, kNames, long_name);
@@ -89,7 +89,7 @@ TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
   looking.virtual_pfs = "jobs: {weight: 1}";
   looking.rules = "[{match: {hint: {jobid: '*'}}, virtual_pfs: jobs}]";
   ProxyProcess proxy(looking);
-  std::vector<Link> links;
+  std::vector<ProxiedLink> links;
   for (int i = 0; i < kLinks; ++i) {
     links.push_back(open_link(proxy, server_));
     // One hint of each size first, so that the buffers are allocated.
@@ -97,7 +97,7 @@ TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
     ask(links.back(), kHints, [](int number) { return fmt::format("{:0>120}", number); });
   }
   const std::size_t before = proxy.memory();
-  for (Link& link : links) ask(link, kHints, long_name);
+  for (ProxiedLink& link : links) ask(link, kHints, long_name);
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], kLinks * (2 * kHints + 1));
@@ -111,7 +111,7 @@ TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
 
 TEST_F(ProxyNames, OnlyPrintableTextOfUpTo128BytesMakesOne) {
   ProxyProcess proxy(settings("virtual_pfs: 10"));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   const std::vector<std::string> jobs = {
       std::string(128 - 4, 'a'), std::string(129 - 4, 'a'), "line\nbreak", "\x1b[31mred",
       "gr\xc3\xbc\xc3\x9f",      std::string("nul\0x", 5),  "a \"b\" \\ c"};
@@ -133,7 +133,7 @@ TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
   // With a sanitizer, the status of more names takes many seconds.
   const int names = programs_have_sanitizer() ? 2000 : 10'000;
   ProxyProcess proxy(settings(fmt::format("virtual_pfs: {}", names)));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   ask(link, 100, [](int) { return "one"; });
   (void)proxy.status();
   const std::size_t before = proxy.memory();
@@ -153,7 +153,7 @@ TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
 TEST_F(ProxyNames, JobsThatAreIdleMakePlaceForOthers) {
   constexpr int kPlaces = 20;
   ProxyProcess proxy(settings(fmt::format("virtual_pfs: {}, idle: 3 s", kPlaces)));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   const auto names = [&] {
     std::vector<std::string> found;
     for (const auto& row : proxy.status()["virtual_pfs"]) found.push_back(row["name"]);

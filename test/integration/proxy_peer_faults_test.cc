@@ -15,7 +15,7 @@ namespace {
 
 using orangefs::IoType;
 
-void expect_idle_after(ProxyProcess& proxy, Link& last, std::size_t files_before) {
+void expect_idle_after(ProxyProcess& proxy, ProxiedLink& last, std::size_t files_before) {
   last.client.close();
   EXPECT_TRUE(proxy.wait_until_idle());
   // The pool keeps some empty pipes.
@@ -26,9 +26,9 @@ TEST(ProxyPeerFaults, ClientThatVanishesWithRequestsHeldLeavesNothing) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
   const std::size_t files = proxy.open_files();
-  Link other = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
   for (const bool reset : {false, true}) {
-    Link link = open_link(proxy, server);
+    ProxiedLink link = open_link(proxy, server);
     for (orangefs::Tag tag = 1; tag <= 50; ++tag) {
       ASSERT_TRUE(link.client.send(small_write_request(tag, {}, Buffer(4096))));
     }
@@ -47,11 +47,11 @@ TEST(ProxyPeerFaults, ClientThatVanishesWithRequestsHeldLeavesNothing) {
 TEST(ProxyPeerFaults, ClientThatVanishesBeyondTheLimitOfHeldRequestsLeavesNothing) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .limits = "held_requests: 4"});
-  Link other = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
   for (const bool garbage : {false, true}) {
     ASSERT_TRUE(other.client.send(io_request(1, {})));
     ASSERT_TRUE(other.server.receive());
-    Link link = open_link(proxy, server);
+    ProxiedLink link = open_link(proxy, server);
     Buffer burst;
     for (orangefs::Tag tag = 1; tag <= 5; ++tag) {
       const Buffer request = io_request(tag, {});
@@ -81,8 +81,8 @@ TEST(ProxyPeerFaults, ClientThatNeverReadsGivesItsSlotsToOthers) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "client_stall: 200 ms"});
   const std::size_t files = proxy.open_files();
-  Link other = open_link(proxy, server);
-  Link link = open_link(proxy, server, 4096);
+  ProxiedLink other = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server, 4096);
   const StampedFile file = {.file = 4};
   ASSERT_TRUE(link.client.send(io_request(1, {.size = kFlow})));
   ASSERT_TRUE(link.client.send(io_request(2, {})));
@@ -117,8 +117,8 @@ TEST(ProxyPeerFaults, ClientThatNeverReadsGivesItsSlotsToOthers) {
 TEST(ProxyPeerFaults, RequestThatTheDataServerNeverAnswersGivesItsSlotBack) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "service: 200 ms"});
-  Link link = open_link(proxy, server);
-  Link other = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {.size = 4096})));
   ASSERT_TRUE(link.server.receive());
   expect_works(other, 1);
@@ -139,7 +139,7 @@ TEST(ProxyPeerFaults, RequestThatTheDataServerNeverAnswersGivesItsSlotBack) {
 TEST(ProxyPeerFaults, SlowFlowKeepsItsSlotAsLongAsItMoves) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "service: 400 ms"});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {.size = 4096 * 10})));
   ASSERT_TRUE(link.client.send(io_request(2, {})));
   ASSERT_TRUE(link.server.receive());
@@ -158,7 +158,7 @@ TEST(ProxyPeerFaults, DataServerThatClosesInMidMessageEndsThatConnectionOnly) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
   const std::size_t files = proxy.open_files();
-  Link other = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
   Buffer answer = io_response(1, 1U << 20);
   const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
   answer.insert(answer.end(), data.begin(), data.end());
@@ -167,7 +167,7 @@ TEST(ProxyPeerFaults, DataServerThatClosesInMidMessageEndsThatConnectionOnly) {
   // or after them.
   for (const std::size_t size : {std::size_t{10}, std::size_t{30}, io_response(1, 0).size() + 7,
                                  std::size_t{100'000}, answer.size()}) {
-    Link link = open_link(proxy, server);
+    ProxiedLink link = open_link(proxy, server);
     ASSERT_TRUE(link.client.send(io_request(1, {.size = 1U << 20})));
     ASSERT_TRUE(link.client.send(io_request(2, {.size = 1U << 20})));
     ASSERT_TRUE(link.client.send(io_request(3, {.size = 1U << 20})));
@@ -231,12 +231,12 @@ TEST(ProxyPeerFaults, NonsenseFromEitherSideEndsThatConnectionWithOneLine) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
   const std::size_t files = proxy.open_files();
-  Link other = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
   orangefs::Tag tag = 0;
   std::uint64_t errors = 0;
   for (const bool from_client : {true, false}) {
     for (const Nonsense& each : nonsense(from_client)) {
-      Link link = open_link(proxy, server);
+      ProxiedLink link = open_link(proxy, server);
       ASSERT_TRUE(link.client.send(io_request(1, {})));
       ASSERT_TRUE(link.server.receive());
       ASSERT_TRUE((from_client ? link.client : link.server).send(each.bytes));
@@ -254,9 +254,9 @@ TEST(ProxyPeerFaults, NonsenseFromEitherSideEndsThatConnectionWithOneLine) {
 TEST(ProxyPeerFaults, TagOfAnIoUnderWayUsedAgainEndsThatConnection) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
-  Link other = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
   // The tag of a held request is used by an operation that is not held.
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.client.send(io_request(2, {})));
@@ -285,7 +285,7 @@ TEST(ProxyPeerFaults, TagOfAnIoUnderWayUsedAgainEndsThatConnection) {
 TEST(ProxyPeerFaults, MangledRequestsWithSoundFramingPassOrAreHeldAndEndWell) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   std::mt19937_64 random(12);
   for (orangefs::Tag tag = 1; tag <= 300; ++tag) {
     Buffer request = io_request(tag, {.size = 100'000, .job = "x"});
@@ -307,8 +307,8 @@ TEST(ProxyPeerFaults, HalfAMessageAndSilenceHoldUpNoOther) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
   const std::size_t files = proxy.open_files();
-  Link other = open_link(proxy, server);
-  std::vector<Link> halves;
+  ProxiedLink other = open_link(proxy, server);
+  std::vector<ProxiedLink> halves;
   const Buffer request = io_request(1, {});
   const Buffer data = data_message(2, Buffer(100'000));
   for (const std::size_t size :

@@ -28,15 +28,15 @@ class ProxyReload : public ::testing::Test {
             .rules = kRulesByHint};
   }
   static IoSpec job(const std::string& name) { return {.size = 65536, .job = name}; }
-  static void ask(Link& link, orangefs::Tag tag, const std::string& name) {
+  static void ask(ProxiedLink& link, orangefs::Tag tag, const std::string& name) {
     ASSERT_TRUE(link.client.send(io_request(tag, job(name))));
   }
   // The server receives the request and answers that there is nothing to read.
-  static void serve(Link& link, orangefs::Tag tag, const std::string& name) {
+  static void serve(ProxiedLink& link, orangefs::Tag tag, const std::string& name) {
     ASSERT_EQ(link.server.receive().value().bytes(), io_request(tag, job(name)));
     finish(link, tag);
   }
-  static void finish(Link& link, orangefs::Tag tag) {
+  static void finish(ProxiedLink& link, orangefs::Tag tag) {
     ASSERT_TRUE(link.server.send(io_response(tag, 0)));
     ASSERT_EQ(link.client.receive().value().bytes(), io_response(tag, 0));
   }
@@ -46,7 +46,7 @@ class ProxyReload : public ::testing::Test {
 
 TEST_F(ProxyReload, WeightsChangeWithoutTouchingAConnection) {
   ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   proxy.reload(settings("sfq", 1, "a: {weight: 3}, b: {weight: 1}"));
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["reloads"]["failed"], 0);
@@ -62,7 +62,7 @@ TEST_F(ProxyReload, WeightsChangeWithoutTouchingAConnection) {
 // Changes through all policies while one request is outstanding and others wait.
 TEST_F(ProxyReload, AnotherPolicyTakesOverWhatWaitsAndWhatIsOutstanding) {
   ProxyProcess proxy(settings("fifo", 1, "a: {weight: 1}, b: {weight: 1}"));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   orangefs::Tag tag = 1;
   for (const std::string policy : {"sfq", "tbf", "adaptbf", "edf", "fifo"}) {
     ask(link, tag, "a");
@@ -88,7 +88,7 @@ TEST_F(ProxyReload, AnotherPolicyTakesOverWhatWaitsAndWhatIsOutstanding) {
 
 TEST_F(ProxyReload, ADeeperDepthLetsWaitingRequestsGoAtOnce) {
   ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   for (orangefs::Tag tag = 1; tag <= 3; ++tag) ask(link, tag, "a");
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(proxy.wait_for_queued(2));
@@ -99,7 +99,7 @@ TEST_F(ProxyReload, ADeeperDepthLetsWaitingRequestsGoAtOnce) {
 
 TEST_F(ProxyReload, ABadFileChangesNothingAndSaysWhy) {
   ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   proxy.reload(settings("sfq", 1, "a: {weight: 0}, b: {weight: 1}"));
   nlohmann::json now = proxy.status();
   EXPECT_EQ(now["reloads"]["failed"], 1);
@@ -126,7 +126,7 @@ TEST_F(ProxyReload, ABadFileChangesNothingAndSaysWhy) {
 
 TEST_F(ProxyReload, RulesChangeForConnectionsThatAreThere) {
   ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   ask(link, 1, "a");
   serve(link, 1, "a");
   ProxySettings swapped = settings("sfq", 1, "b: {weight: 1}, c: {weight: 5}");
@@ -144,7 +144,7 @@ TEST_F(ProxyReload, RulesChangeForConnectionsThatAreThere) {
 
 TEST_F(ProxyReload, AConnectionThatWasIdleMeanwhileFollowsTheNewRulesWithItsFirstRequest) {
   ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
-  std::vector<Link> links;
+  std::vector<ProxiedLink> links;
   for (orangefs::Tag tag = 1; tag <= 4; ++tag) {
     links.push_back(open_link(proxy, server_));
     ask(links.back(), tag, "a");
@@ -156,7 +156,7 @@ TEST_F(ProxyReload, AConnectionThatWasIdleMeanwhileFollowsTheNewRulesWithItsFirs
     ProxySettings other = settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}");
     other.rules = "[{match: {hint: {jobid: a}}, virtual_pfs: " + owner + "}]";
     proxy.reload(other);
-    for (Link& link : links) {
+    for (ProxiedLink& link : links) {
       ask(link, 7, "a");
       serve(link, 7, "a");
     }
@@ -210,7 +210,7 @@ TEST_F(ProxyReload, PromisesThatFitTogetherReplaceOthersInAnyOrder) {
 TEST_F(ProxyReload, MetadataIsScheduledOnConnectionsThatCarryNothingElse) {
   ProxySettings with = settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}");
   ProxyProcess proxy(with);
-  Link link = open_link(proxy, server_);
+  ProxiedLink link = open_link(proxy, server_);
   ASSERT_TRUE(link.client.send(getattr_request(1)));
   ASSERT_TRUE(link.server.receive());
   with.scheduler = "schedule: [io, metadata]";
@@ -228,8 +228,8 @@ TEST_F(ProxyReload, MetadataIsScheduledOnConnectionsThatCarryNothingElse) {
 TEST_F(ProxyReload, AConnectionThatWasIdleMeanwhileHasItsFirstMetadataRequestHeld) {
   ProxySettings with = settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}");
   ProxyProcess proxy(with);
-  Link busy = open_link(proxy, server_);
-  Link idle = open_link(proxy, server_);
+  ProxiedLink busy = open_link(proxy, server_);
+  ProxiedLink idle = open_link(proxy, server_);
   ASSERT_TRUE(idle.client.send(getattr_request(1)));
   ASSERT_TRUE(idle.server.receive());
   ASSERT_TRUE(idle.server.send(getattr_response(1)));

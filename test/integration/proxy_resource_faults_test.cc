@@ -19,11 +19,11 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   constexpr std::size_t kCount = 1000;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
-  Link busy = open_link(proxy, server);
+  ProxiedLink busy = open_link(proxy, server);
   expect_works(busy, 1);
   const std::size_t files = proxy.open_files();
   const std::size_t memory = proxy.memory();
-  std::vector<Link> silent;
+  std::vector<ProxiedLink> silent;
   for (std::size_t i = 0; i < kCount; ++i) silent.push_back(open_link(proxy, server));
   ASSERT_TRUE(proxy.wait_until(
       [](const nlohmann::json& now) { return now["connections"]["open"] == kCount + 1; }));
@@ -48,8 +48,8 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
 TEST(ProxyResourceFaults, ConnectionsOverTheLimitAreClosedAtOnceWithOneLine) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .limits = "connections: 2"});
-  Link one = open_link(proxy, server);
-  Link two = open_link(proxy, server);
+  ProxiedLink one = open_link(proxy, server);
+  ProxiedLink two = open_link(proxy, server);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(proxy.connect().closed_by_peer());
   expect_works(one, 1);
   EXPECT_EQ(proxy.status()["connections"]["refused"], 5);
@@ -63,11 +63,12 @@ TEST(ProxyResourceFaults, ConnectionsOverTheLimitAreClosedAtOnceWithOneLine) {
 
 // Returns a new connection whose request (tag 1) was answered. Connections that other clients left
 // in the backlogs come first: they end, but may use up the descriptors once more.
-std::optional<Link> first_link_that_is_served(const ProxyProcess& proxy, FakeDataServer& server) {
+std::optional<ProxiedLink> first_link_that_is_served(const ProxyProcess& proxy,
+                                                     FakeDataServer& server) {
   const Buffer request = small_read_request(1, {.size = 4096});
   const Buffer response = small_read_response(1, Buffer(4096));
   for (int attempt = 0; attempt < 50; ++attempt) {
-    Link link = {.client = proxy.connect(), .server = {}};
+    ProxiedLink link = {.client = proxy.connect(), .server = {}};
     (void)link.client.send(request);
     for (link.server = server.accept(200ms); link.server.socket() >= 0;
          link.server = server.accept(200ms)) {
@@ -88,7 +89,7 @@ TEST(ProxyResourceFaults, OutOfDescriptorsRefusesNewConnectionsOnly) {
   EXPECT_TRUE(proxy.connect().closed_by_peer());
   EXPECT_TRUE(proxy.logs("data server: connect to "));
   FakeDataServer server(port.number());
-  Link busy = open_link(proxy, server);
+  ProxiedLink busy = open_link(proxy, server);
   expect_works(busy, 1);
   const std::size_t files = proxy.open_files();
   std::vector<WirePeer> clients;
@@ -115,7 +116,7 @@ TEST(ProxyResourceFaults, OutOfDescriptorsRefusesNewConnectionsOnly) {
   clients.clear();
   ASSERT_TRUE(
       proxy.wait_until([](const nlohmann::json& now) { return now["connections"]["open"] == 1; }));
-  std::optional<Link> again = first_link_that_is_served(proxy, server);
+  std::optional<ProxiedLink> again = first_link_that_is_served(proxy, server);
   ASSERT_TRUE(again) << "new connections must be served again";
   expect_works(*again, 2);
   again->client.close();
@@ -137,7 +138,7 @@ TEST(ProxyResourceFaults, StatusFileThatCannotBeWrittenIsOneLineAndNoHarm) {
   for (const auto& [path, problem] : paths) {
     std::filesystem::create_directory(folder);
     ProxyProcess proxy({.upstream = server.port(), .status_file = path});
-    Link link = open_link(proxy, server);
+    ProxiedLink link = open_link(proxy, server);
     std::filesystem::remove_all(folder);
     for (orangefs::Tag tag = 1; tag <= 5; ++tag) {
       proxy.process().signal(SIGUSR1);
@@ -152,7 +153,7 @@ TEST(ProxyResourceFaults, StatusFileThatCannotBeWrittenIsOneLineAndNoHarm) {
 TEST(ProxyResourceFaults, KilledProxyServesAgainAfterItsRestart) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   expect_works(link, 1);
   ASSERT_TRUE(link.client.send(io_request(2, {})));
   ASSERT_TRUE(link.server.receive());
@@ -171,12 +172,12 @@ TEST(ProxyResourceFaults, MemoryOfAPeakIsGivenBack) {
   constexpr int kConnections = 32;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
-  Link busy = open_link(proxy, server);
+  ProxiedLink busy = open_link(proxy, server);
   expect_works(busy, 1);
   const std::size_t idle = proxy.memory();
   ASSERT_TRUE(busy.client.send(io_request(2, {})));
   ASSERT_TRUE(busy.server.receive());
-  std::vector<Link> links;
+  std::vector<ProxiedLink> links;
   for (int i = 0; i < kConnections; ++i) {
     links.push_back(open_link(proxy, server));
     for (orangefs::Tag tag = 1; tag <= 100; ++tag) {

@@ -18,7 +18,7 @@ using orangefs::Op;
 TEST(ProxySlots, ReadEndsAtTheEndOfTheDatafile) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   for (orangefs::Tag tag = 1; tag <= 4; ++tag) {
     ASSERT_TRUE(link.client.send(io_request(tag, {.size = 65536})));
   }
@@ -51,7 +51,7 @@ TEST(ProxySlots, ReadEndsAtTheEndOfTheDatafile) {
 TEST(ProxySlots, WriteEndsWithItsCompletion) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 65536));
   ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write, .size = 65536})));
   ASSERT_TRUE(link.client.send(io_request(2, {})));
@@ -100,7 +100,7 @@ TEST_P(ProxyWorkers, DepthHoldsOverAllWorkers) {
   std::vector<WirePeer> clients;
   std::vector<WirePeer> servers;
   for (std::size_t i = 0; i < kConnections; ++i) {
-    Link link = open_link(proxy, server);
+    ProxiedLink link = open_link(proxy, server);
     clients.push_back(std::move(link.client));
     servers.push_back(std::move(link.server));
     for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
@@ -131,7 +131,7 @@ TEST(ProxySlots, TwoHintsShareTwoToOneWithinTheBoundOfSfq) {
                       .virtual_pfs = "two: {weight: 2}, one: {weight: 1}",
                       .rules = "[{match: {hint: {jobid: a}}, virtual_pfs: two},"
                                " {match: {hint: {jobid: b}}, virtual_pfs: one}]"});
-  Link blocker = open_link(proxy, server);
+  ProxiedLink blocker = open_link(proxy, server);
   for (orangefs::Tag tag = 1; tag <= kDepth; ++tag) {
     ASSERT_TRUE(blocker.client.send(io_request(tag, {})));
     ASSERT_TRUE(blocker.server.receive());
@@ -139,7 +139,7 @@ TEST(ProxySlots, TwoHintsShareTwoToOneWithinTheBoundOfSfq) {
   std::vector<WirePeer> clients;
   std::vector<WirePeer> servers;
   for (const char* job : {"a", "b"}) {
-    Link link = open_link(proxy, server);
+    ProxiedLink link = open_link(proxy, server);
     for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096, .job = job})));
     }
@@ -173,14 +173,14 @@ TEST(ProxySlots, FifoServesInTheOrderOfArrivalWhateverTheWeights) {
                       .virtual_pfs = "much: {weight: 1000}, little: {weight: 1}",
                       .rules = "[{match: {hint: {jobid: much}}, virtual_pfs: much},"
                                " {match: {hint: {jobid: little}}, virtual_pfs: little}]"});
-  Link one = open_link(proxy, server);
-  Link two = open_link(proxy, server);
+  ProxiedLink one = open_link(proxy, server);
+  ProxiedLink two = open_link(proxy, server);
   ASSERT_TRUE(one.client.send(io_request(100, {})));
   ASSERT_TRUE(one.server.receive());
   // Two connections send in turn. Each request has arrived before the next one is sent.
   constexpr orangefs::Tag kRequests = 12;
   for (orangefs::Tag tag = 1; tag <= kRequests; ++tag) {
-    Link& link = tag % 2 == 0 ? one : two;
+    ProxiedLink& link = tag % 2 == 0 ? one : two;
     const char* const job = tag % 3 == 0 ? "much" : "little";
     ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096, .job = job})));
     ASSERT_TRUE(proxy.wait_for_queued(tag));
@@ -199,8 +199,8 @@ TEST(ProxySlots, CloseOnEitherSideClosesTheOtherAndFreesTheSlots) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
   for (const bool by_client : {true, false}) {
-    Link closing = open_link(proxy, server);
-    Link other = open_link(proxy, server);
+    ProxiedLink closing = open_link(proxy, server);
+    ProxiedLink other = open_link(proxy, server);
     for (orangefs::Tag tag = 1; tag <= 4; ++tag) {
       ASSERT_TRUE(closing.client.send(io_request(tag, {})));
     }

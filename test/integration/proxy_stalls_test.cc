@@ -19,7 +19,7 @@ constexpr const char* kTwoJobs = "[{match: {hint: {jobid: a}}, virtual_pfs: a}]"
 
 // Starts `count` writes of 1 MiB: the data server has answered, and the data are still to come. All
 // answers leave together, so that all writes stall from the same time.
-void start_writes(Link& link, Tag count, const std::string& job) {
+void start_writes(ProxiedLink& link, Tag count, const std::string& job) {
   Buffer answers;
   for (Tag tag = 1; tag <= count; ++tag) {
     ASSERT_TRUE(
@@ -35,17 +35,17 @@ void start_writes(Link& link, Tag count, const std::string& job) {
 
 // The victim's request comes, and waits for a slot if there is none. Slots that no request waits
 // for are not taken away.
-void ask(Link& victim, Tag tag) {
+void ask(ProxiedLink& victim, Tag tag) {
   ASSERT_TRUE(victim.client.send(small_read_request(tag, {.size = 4096})));
 }
 // The victim's request reaches the data server and is answered.
-void expect_answered(Link& victim, Tag tag) {
+void expect_answered(ProxiedLink& victim, Tag tag) {
   ASSERT_TRUE(victim.server.receive()) << "the victim has no slot";
   ASSERT_TRUE(victim.server.send(small_read_response(tag, Buffer(4096))));
   ASSERT_TRUE(victim.client.receive());
 }
 
-void expect_served(Link& victim, Tag tag) {
+void expect_served(ProxiedLink& victim, Tag tag) {
   ask(victim, tag);
   expect_answered(victim, tag);
 }
@@ -58,8 +58,8 @@ class ProxyStalls : public ::testing::Test {
                        .timeouts = "client_stall: 400 ms",
                        .virtual_pfs = "a: {weight: 1}",
                        .rules = kTwoJobs}};
-  Link staller_ = open_link(proxy_, server_);
-  Link victim_ = open_link(proxy_, server_);
+  ProxiedLink staller_ = open_link(proxy_, server_);
+  ProxiedLink victim_ = open_link(proxy_, server_);
 };
 
 TEST_F(ProxyStalls, AWriterThatSendsNothingGivesItsSlotsUpAndItsDataPassWhenTheyCome) {
@@ -183,7 +183,7 @@ TEST_F(ProxyStalls, AnotherConnectionOfTheApplicationGoesOn) {
   ask(victim_, 1);
   ASSERT_TRUE(proxy_.logs("4 of its requests give up their slots"));
   expect_answered(victim_, 1);
-  Link other = open_link(proxy_, server_);
+  ProxiedLink other = open_link(proxy_, server_);
   for (Tag tag = 1; tag <= 4; ++tag) {
     ASSERT_TRUE(other.client.send(small_read_request(tag, {.size = 4096, .job = "a"})));
     ASSERT_TRUE(other.server.receive());

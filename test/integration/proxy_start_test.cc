@@ -73,7 +73,7 @@ TEST(ProxyStart, ADataServerThatIsNotThereIsAWarningAndOneLineForAllClients) {
   EXPECT_EQ(proxy.status()["counters"]["upstream_failures"], kClients);
 
   FakeDataServer server(server_port.number());
-  const Link link = open_link(proxy, server);
+  const ProxiedLink link = open_link(proxy, server);
   EXPECT_TRUE(proxy.logs(fmt::format("data server {} answers again; clients refused meanwhile: {}",
                                      server_port.address(), kClients)));
   EXPECT_EQ(proxy.lines_with("until it answers"), 1U);
@@ -83,7 +83,7 @@ TEST(ProxyStart, ADataServerThatIsNotThereIsAWarningAndOneLineForAllClients) {
 TEST(ProxyStart, ADataServerThatDiesLaterIsOneLineToo) {
   std::optional<FakeDataServer> server(std::in_place);
   ProxyProcess proxy({.upstream = server->port()});
-  { const Link link = open_link(proxy, *server); }
+  { const ProxiedLink link = open_link(proxy, *server); }
   EXPECT_EQ(proxy.lines_with("until it answers"), 0U);
   server.reset();
   for (int i = 0; i < 20; ++i) {
@@ -243,7 +243,7 @@ TEST_F(ProxyReloadChecks, AStatusFileThatCannotBeHadIsRefusedAndTheProxyGoesOn) 
                      "'{status_file}', upstream_congestion: qubic}}\n"),
               HasSubstr(":1: proxy.upstream_congestion: 'qubic' is not "));
   EXPECT_EQ(reload(proxy, good_), "") << "the proxy still has its old status file";
-  const Link link = open_link(proxy, server_);
+  const ProxiedLink link = open_link(proxy, server_);
   EXPECT_EQ(proxy.status()["connections"]["open"], 1);
 }
 

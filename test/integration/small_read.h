@@ -8,7 +8,7 @@
 namespace vpfs::test {
 
 // Serves one small read through `link` and checks its data.
-inline void expect_works(Link& link, orangefs::Tag tag) {
+inline void expect_works(ProxiedLink& link, orangefs::Tag tag) {
   const StampedFile file = {.file = 77, .generation = tag};
   ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 8192})));
   const auto request = link.server.receive();

@@ -161,7 +161,7 @@ std::size_t ProxyProcess::memory() const {
   return resident * 4096;
 }
 
-std::size_t fill_client_side(ProxyProcess& proxy, Link& link, const Buffer& message) {
+std::size_t fill_client_side(ProxyProcess& proxy, ProxiedLink& link, const Buffer& message) {
   constexpr std::size_t kChunk = 128 * 1024;
   const auto moved = [&] {
     return proxy.status()["counters"]["bytes_to_client"].get<std::size_t>();
@@ -181,8 +181,9 @@ std::size_t fill_client_side(ProxyProcess& proxy, Link& link, const Buffer& mess
   }
 }
 
-Link open_link(const ProxyProcess& proxy, FakeDataServer& server, int client_receive_buffer) {
-  Link link;
+ProxiedLink open_link(const ProxyProcess& proxy, FakeDataServer& server,
+                      int client_receive_buffer) {
+  ProxiedLink link;
   link.client = proxy.connect(client_receive_buffer);
   link.server = server.accept();
   return link;

@@ -90,16 +90,17 @@ class ProxyProcess {
 };
 
 // One client connection and the upstream connection that the proxy made for it.
-struct Link {
+struct ProxiedLink {
   WirePeer client;
   WirePeer server;
 };
-[[nodiscard]] Link open_link(const ProxyProcess& proxy, FakeDataServer& server,
-                             int client_receive_buffer = 0);
+[[nodiscard]] ProxiedLink open_link(const ProxyProcess& proxy, FakeDataServer& server,
+                                    int client_receive_buffer = 0);
 
 // The server sends copies of `message` to a client that does not read, until the client's socket is
 // full and the proxy holds the rest in memory. Returns the number of copies. `link` must be the
 // only connection that moves bytes meanwhile.
-[[nodiscard]] std::size_t fill_client_side(ProxyProcess& proxy, Link& link, const Buffer& message);
+[[nodiscard]] std::size_t fill_client_side(ProxyProcess& proxy, ProxiedLink& link,
+                                           const Buffer& message);
 
 }  // namespace vpfs::test

@@ -99,7 +99,7 @@ void FloorServer::run_round_trip(const RoundTrip& sizes) {
 
 void FloorServer::take_answers(std::span<const epoll_event> events) {
   for (const epoll_event& event : events) {
-    Link& link = links_[event.data.u64];
+    AwaitedStage& link = links_[event.data.u64];
     const std::optional<std::size_t> size = receive(link.socket, in_);
     if (!size) throw std::runtime_error("a stage has closed its connection");
     if (*size > link.missing) throw std::runtime_error("an answer is longer than agreed");

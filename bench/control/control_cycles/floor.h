@@ -36,7 +36,7 @@ class FloorServer {
   void run_cycle();
 
  private:
-  struct Link {
+  struct AwaitedStage {
     Descriptor socket;
     std::size_t missing = 0;  // bytes of the answer
   };
@@ -46,7 +46,7 @@ class FloorServer {
 
   const std::vector<RoundTrip> cycle_;
   const std::size_t burst_;
-  std::vector<Link> links_;
+  std::vector<AwaitedStage> links_;
   std::size_t missing_answers_ = 0;
   std::vector<std::byte> out_;
   std::vector<std::byte> in_;

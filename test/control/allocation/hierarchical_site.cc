@@ -25,7 +25,7 @@ struct HierarchicalSite::Aggregator {
   std::optional<Answer> to_answer;  // to the parent
 };
 
-struct HierarchicalSite::Link {
+struct HierarchicalSite::TreeLink {
   template <typename Message>
   struct UnderWay {
     TimePoint at;
@@ -148,7 +148,7 @@ void HierarchicalSite::connect_aggregator(std::uint32_t number) {
       root_->join("aggregator" + std::to_string(number), aggregator->incarnation, now());
   VPFS_ASSERT(id);
   aggregator->uplink->connect();
-  aggregator->parent = std::make_shared<Link>();
+  aggregator->parent = std::make_shared<TreeLink>();
   aggregator->parent->aggregator = aggregator;
   aggregator->parent->id = *id;
   root_links_.resize(std::max<std::size_t>(root_links_.size(), id->index + 1));
@@ -221,7 +221,7 @@ void HierarchicalSite::connect_stage(std::uint32_t number) {
   const Result<StageId> id =
       aggregator.state->join("stage" + std::to_string(number), stages_[number]->incarnation, now());
   VPFS_ASSERT(id);
-  auto link = std::make_shared<Link>();
+  auto link = std::make_shared<TreeLink>();
   link->stage = stages_[number];
   link->aggregator = aggregators_[aggregator.number];
   link->id = *id;

@@ -67,8 +67,8 @@ class HierarchicalSite {
  private:
   struct Aggregator;
   // A stream of cycles, to a stage or an aggregator.
-  struct Link;
-  using LinkPtr = std::shared_ptr<Link>;
+  struct TreeLink;
+  using LinkPtr = std::shared_ptr<TreeLink>;
 
   [[nodiscard]] TimePoint now() const { return time_.now(); }
   [[nodiscard]] bool has_faults() const { return now() < TimePoint{} + settings_.faults_end; }

@@ -98,7 +98,7 @@ TEST_F(ControlJournal, AChangeThatCannotBeWrittenIsRefusedAndChangesNothing) {
       EXPECT_THAT(refused.error().text(), HasSubstr("journal"));
     }
     EXPECT_THAT(live_rules(), ElementsAre("first"));
-    Link link = open_link(*proxy_, server_);
+    ProxiedLink link = open_link(*proxy_, server_);
     ASSERT_TRUE(link.client.send(small_read_request(1, {.size = 4096})));
     EXPECT_TRUE(link.server.receive());
   }

@@ -107,7 +107,7 @@ class ControlLease : public ::testing::Test {
   TemporaryDirectory directory_;
   FakeDataServer server_;
   ProxyProcess proxy_;
-  Link link_;
+  ProxiedLink link_;
   RawPeer coordinator_;
   std::uint32_t flow_ = 0;
   std::uint64_t sequence_ = 0;

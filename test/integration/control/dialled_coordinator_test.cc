@@ -116,7 +116,7 @@ TEST_F(DialledCoordinatorTest, ItsSiteIsInForceAndOutlivesBoth) {
 TEST_F(DialledCoordinatorTest, AnswersForAUserHaveOwnJobsAlone) {
   ASSERT_NO_FATAL_FAILURE(coordinate());
   (void)tell({});
-  Link link = open_link(proxy_, server_);
+  ProxiedLink link = open_link(proxy_, server_);
   for (const char* const job : {"gold", "other"}) {
     ASSERT_TRUE(link.client.send(io_request(1, {.size = 4096, .job = job})));
     ASSERT_TRUE(link.server.receive());

@@ -110,8 +110,8 @@ TEST(LiveCoordinator, ClientsTopAndStatShowAllProxies) {
   LiveProxy one;
   LiveProxy other;
   LiveCoordinator site({{"ds1", one.socket()}, {"ds2", other.socket()}});
-  Link first = one.open();
-  Link second = other.open();
+  ProxiedLink first = one.open();
+  ProxiedLink second = other.open();
   one.serve(first, "a");
   other.serve(second, "a");
   other.serve(second, "b");
@@ -142,7 +142,7 @@ TEST(LiveCoordinator, ClientsTopAndStatShowAllProxies) {
 TEST(LiveCoordinator, ARateOfTheWholeSiteBoundsTheJobInTheCycles) {
   LiveProxy one;
   const LiveCoordinator site({{"ds1", one.socket()}}, "jobs:\n  - {name: job-b, weight: 9}\n");
-  Link link = one.open();
+  ProxiedLink link = one.open();
   one.serve(link, "a");
   one.serve(link, "b");
   const auto job = [&](const std::string& name) {

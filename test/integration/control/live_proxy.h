@@ -80,15 +80,15 @@ class LiveProxy {
   }
 
   // A request of this job, from the client to the server and back.
-  void serve(Link& link, const std::string& job) {
+  void serve(ProxiedLink& link, const std::string& job) {
     ask(link, job);
     pass(link);
   }
-  void ask(Link& link, const std::string& job) {
+  void ask(ProxiedLink& link, const std::string& job) {
     ASSERT_TRUE(link.client.send(io_request(++tag_, {.job = job})));
   }
   // The server answers the next request that reaches it.
-  static void pass(Link& link) {
+  static void pass(ProxiedLink& link) {
     const auto request = link.server.receive();
     ASSERT_TRUE(request);
     ASSERT_TRUE(link.server.send(io_response(request->header.tag, 0)));
@@ -96,7 +96,7 @@ class LiveProxy {
     ASSERT_TRUE(answer);
     ASSERT_EQ(answer->header.tag, request->header.tag);
   }
-  [[nodiscard]] Link open() { return open_link(proxy_, server_); }
+  [[nodiscard]] ProxiedLink open() { return open_link(proxy_, server_); }
 
   [[nodiscard]] std::string socket() const { return directory_.path() / "px.sock"; }
   [[nodiscard]] std::string journal() const { return directory_.path() / "journal"; }

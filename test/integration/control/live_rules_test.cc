@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 
 TEST(LiveRules, ARuleIsStartedChangedAndStoppedUnderRequests) {
   LiveProxy live;
-  Link link = live.open();
+  ProxiedLink link = live.open();
   live.serve(link, "a");
   live.run({"rule", "start", "night", "jobid=a", "weight=4"});
   ASSERT_TRUE(LiveProxy::comes_true([&] {
@@ -167,7 +167,7 @@ TEST(LiveRules, ForEndsARuleByItself) {
 TEST(LiveRules, AShadowRuleHoldsNothingAndSaysWhatItWouldHold) {
   LiveProxy live;
   live.run({"rule", "start", "limit", "jobid=a", "rate=1KiB/s", "mode=shadow"});
-  Link link = live.open();
+  ProxiedLink link = live.open();
   const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(LiveProxy::comes_true([&] {
     live.serve(link, "a");
@@ -182,7 +182,7 @@ TEST(LiveRules, AShadowRuleHoldsNothingAndSaysWhatItWouldHold) {
 
 TEST(LiveRules, BypassLetsHeldRequestsGoAtOnceAndIsLoud) {
   LiveProxy live(1);
-  Link link = live.open();
+  ProxiedLink link = live.open();
   for (int i = 0; i < 5; ++i) live.ask(link, "a");
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(live.proxy().wait_for_queued(4));
@@ -217,12 +217,12 @@ TEST(LiveRules, BypassSurvivesTheDeathOfTheProxyAndEndsByItself) {
 TEST(LiveRules, ExemptRequestsAreNeverHeld) {
   LiveProxy live(1);
   live.run({"rule", "start", "root", "jobid=root", "exempt"});
-  Link link = live.open();
+  ProxiedLink link = live.open();
   live.ask(link, "a");
   ASSERT_TRUE(link.server.receive());
   live.ask(link, "a");
   ASSERT_TRUE(live.proxy().wait_for_queued(1));
-  Link other = live.open();
+  ProxiedLink other = live.open();
   live.ask(other, "root");
   ASSERT_TRUE(other.server.receive()) << "it waits behind the depth";
   EXPECT_EQ(live.proxy().status()["queued"], 1);
@@ -254,7 +254,7 @@ TEST(LiveRules, WhatTheWireDoesNotShowIsRefusedWithTheReason) {
 
 TEST(LiveRules, DrainLetsOutstandingRequestsFinish) {
   LiveProxy live;
-  Link link = live.open();
+  ProxiedLink link = live.open();
   live.ask(link, "a");
   const auto request = link.server.receive();
   ASSERT_TRUE(request);

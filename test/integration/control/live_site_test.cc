@@ -66,7 +66,7 @@ TEST(LiveSite, AtomicMeansEverywhereOrNowhere) {
 
 TEST(LiveSite, ARegisteredJobGivesItsClientsAnIdentityThatTheWireDoesNotShow) {
   LiveProxy live(16, "", "\njobs: registered");
-  Link link = live.open();
+  ProxiedLink link = live.open();
   live.serve(link, "4711");
   ASSERT_TRUE(live.proxy().wait_for_outstanding(0));
   EXPECT_EQ(live.proxy().status()["counters"]["jobs_not_registered"], 1) << "it was not registered";
@@ -108,8 +108,8 @@ TEST(LiveSite, AJobWithoutAStopEndsByItsTimeLimitAlsoWhileTheProxyIsDown) {
 
 TEST(LiveSite, ClientsAreShownWithWhatTheyHaveShownAndThoseInDefaultAreListed) {
   LiveProxy live;
-  Link link = live.open();
-  Link other = live.open();
+  ProxiedLink link = live.open();
+  ProxiedLink other = live.open();
   live.serve(link, "a");
   live.serve(other, "");
   const Json client = live.data({"who", "127.0.0.1"});
@@ -147,7 +147,7 @@ TEST(LiveSite, AUserSeesOwnJobsAndChangesNothing) {
   }
   live.run({"job", "start", "his", "--nodes", "1", "--uid", "4242", "--clients", "127.0.0.1"});
   live.run({"job", "start", "hers", "--nodes", "1", "--uid", "4243", "--clients", "127.0.0.2"});
-  Link link = live.open();
+  ProxiedLink link = live.open();
   live.serve(link, "his");
   live.serve(link, "hers");
   const auto data = [&](std::vector<std::string> arguments) {
@@ -181,7 +181,7 @@ TEST(LiveSite, MetricsHaveLiveRulesAndReadinessEndsWithADrain) {
   const ReservedPort http;
   LiveProxy live(16, "http: '" + http.address() + "'");
   live.run({"rule", "start", "night", "jobid=a", "weight=4"});
-  Link link = live.open();
+  ProxiedLink link = live.open();
   ASSERT_TRUE(LiveProxy::comes_true([&] {
     live.serve(link, "a");
     return live.rule("night")["hits"] > 0;
@@ -213,7 +213,7 @@ TEST(LiveSite, UnknownHostsOfAJobDelayNoClient) {
   std::chrono::nanoseconds longest{};
   while (start.running()) {
     const auto begun = std::chrono::steady_clock::now();
-    Link link = live.open();
+    ProxiedLink link = live.open();
     live.serve(link, "a");
     longest = std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - begun);
   }

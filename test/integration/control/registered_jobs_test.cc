@@ -24,7 +24,7 @@ const std::string kConfiguration =
 TEST(RegisteredJobs, TheUidThatAConnectionHasShownMustBeTheJobs) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .whole = kConfiguration});
-  Link link = open_link(proxy, server);
+  ProxiedLink link = open_link(proxy, server);
   orangefs::Tag tag = 0;
   const auto pass = [&](const Buffer& request, const Buffer& answer) {
     EXPECT_TRUE(link.client.send(request));

@@ -101,26 +101,26 @@ class ProxyBeegfs : public ::testing::Test {
         .virtual_pfs = "a: {weight: 1}, b: {weight: 1}",
         .rules = "[{match: {uid: 1001}, virtual_pfs: a}, {match: {uid: 1002}, virtual_pfs: b}]"};
   }
-  Link open(const ProxyProcess& proxy, std::uint32_t node = 7,
-            beegfs::NodeType type = beegfs::NodeType::client) {
-    Link link = open_link(proxy, server_);
+  ProxiedLink open(const ProxyProcess& proxy, std::uint32_t node = 7,
+                   beegfs::NodeType type = beegfs::NodeType::client) {
+    ProxiedLink link = open_link(proxy, server_);
     const Buffer hello = introduction(type, node);
     EXPECT_TRUE(link.client.send(hello));
     EXPECT_EQ(link.server.receive_bytes(hello.size()), hello);
     return link;
   }
   // Makes a request outstanding, which uses up a depth of 1.
-  static void occupy(Link& link, const Buffer& message = read_request()) {
+  static void occupy(ProxiedLink& link, const Buffer& message = read_request()) {
     ASSERT_TRUE(link.client.send(message));
     ASSERT_EQ(link.server.receive_bytes(message.size()), message);
   }
-  static void expect_served(Link& link, const Buffer& message) {
+  static void expect_served(ProxiedLink& link, const Buffer& message) {
     ASSERT_EQ(link.server.receive_bytes(message.size()), message);
     const Buffer answer = read_answer(pattern(kSmall, 3));
     ASSERT_TRUE(link.server.send(answer));
     ASSERT_EQ(link.client.receive_bytes(answer.size()), answer);
   }
-  static void answer(Link& link, const Buffer& bytes) {
+  static void answer(ProxiedLink& link, const Buffer& bytes) {
     ASSERT_TRUE(link.server.send(bytes));
     ASSERT_EQ(link.client.receive_bytes(bytes.size()), bytes);
   }
