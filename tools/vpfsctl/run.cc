@@ -18,10 +18,10 @@
 #include "control/wire/accounts.h"
 #include "tools/vpfsctl/coordinator_status.h"
 #include "tools/vpfsctl/report.h"
+#include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/atomic.h"
-#include "tools/vpfsctl/site/coordinator.h"
+#include "tools/vpfsctl/site/coordinator_client.h"
 #include "tools/vpfsctl/site/printable.h"
-#include "tools/vpfsctl/site/site.h"
 #include "tools/vpfsctl/top/top.h"
 
 namespace vpfs::ctl {
@@ -85,22 +85,22 @@ std::string names_text(std::span<const Answer> answers) {
   return text;
 }
 
-std::vector<Answer> ask(Site& site, const Command& command, const control::Envelope& request,
-                        Duration timeout) {
+std::vector<Answer> ask(AskedProxies& proxies, const Command& command,
+                        const control::Envelope& request, Duration timeout) {
   std::vector<Answer> answers;
-  if (command.atomic && site.size() > 1) {
-    const auto ask_some = [&site](const std::vector<Question>& questions) {
-      return site.ask(questions);
+  if (command.atomic && proxies.size() > 1) {
+    const auto ask_some = [&proxies](const std::vector<Question>& questions) {
+      return proxies.ask(questions);
     };
-    answers = change_all(site.size(), request, confirm_seconds(timeout), ask_some);
+    answers = change_all(proxies.size(), request, confirm_seconds(timeout), ask_some);
   } else {
-    answers = site.ask_all(request);
+    answers = proxies.ask_all(request);
   }
   if (command.best_effort) forgive(answers, command.verb == Verb::job_stop);
   return answers;
 }
 
-void print(const Settings& settings, std::span<const Answer> answers,
+void print(const CtlSettings& settings, std::span<const Answer> answers,
            const control::Envelope& request, const std::string& version) {
   Report told = report(settings.command, answers, request.rule().condition());
   if (settings.json) {
@@ -119,7 +119,7 @@ void write(const std::string& text, std::FILE* to) {
 }
 
 // The state of a coordinator, as text; the stages that it misses count as not reached.
-ExitCode run_coordinator_status(Coordinator& coordinator) {
+ExitCode run_coordinator_status(CoordinatorClient& coordinator) {
   control::Envelope request;
   request.mutable_status();
   std::vector<Answer> answers = {coordinator.ask(request)};
@@ -134,7 +134,7 @@ ExitCode run_coordinator_status(Coordinator& coordinator) {
 }
 
 // The answers of a coordinator to a command, or of its stages through it.
-std::vector<Answer> ask(Coordinator& coordinator, const Settings& settings,
+std::vector<Answer> ask(CoordinatorClient& coordinator, const CtlSettings& settings,
                         const control::Envelope& request) {
   const Command& command = settings.command;
   std::vector<Answer> answers;
@@ -151,7 +151,7 @@ std::vector<Answer> ask(Coordinator& coordinator, const Settings& settings,
   return answers;
 }
 
-ExitCode run_with_coordinator(const Settings& settings, SiteOptions options,
+ExitCode run_with_coordinator(const CtlSettings& settings, SiteOptions options,
                               const control::Envelope& request, const UsageErrors& usage_error,
                               const std::string& version) {
   const auto address = control::parse_port_address(settings.coordinator);
@@ -160,7 +160,7 @@ ExitCode run_with_coordinator(const Settings& settings, SiteOptions options,
     return run_site_top(*address, std::move(options), settings.top, settings.stages, request,
                         version);
   }
-  Coordinator coordinator(*address, std::move(options));
+  CoordinatorClient coordinator(*address, std::move(options));
   if (settings.command.verb == Verb::stat && !settings.json) {
     return run_site_stat(coordinator, settings.top, settings.stages, request);
   }
@@ -174,7 +174,7 @@ ExitCode run_with_coordinator(const Settings& settings, SiteOptions options,
 
 }  // namespace
 
-ExitCode run(const Settings& settings, const std::string& version) {
+ExitCode run(const CtlSettings& settings, const std::string& version) {
   const UsageErrors usage_error(settings.json, version);
   const Result<Duration> timeout = parse_duration(settings.timeout);
   if (!timeout) return usage_error("--timeout: " + timeout.error().message);
@@ -211,9 +211,10 @@ ExitCode run(const Settings& settings, const std::string& version) {
     return run_top(std::move(chosen->targets), std::move(*options), settings.top, *request,
                    version);
   }
-  Site site(std::move(chosen->targets), std::move(*options));
-  if (command.verb == Verb::stat && !settings.json) return run_stat(site, settings.top, *request);
-  const std::vector<Answer> answers = ask(site, command, *request, *timeout);
+  AskedProxies proxies(std::move(chosen->targets), std::move(*options));
+  if (command.verb == Verb::stat && !settings.json)
+    return run_stat(proxies, settings.top, *request);
+  const std::vector<Answer> answers = ask(proxies, command, *request, *timeout);
   print(settings, answers, *request, version);
   return exit_code(answers);
 }

@@ -13,8 +13,8 @@
 
 #include "base/command_line.h"
 #include "base/version.h"
+#include "tools/vpfsctl/ctl_settings.h"
 #include "tools/vpfsctl/run.h"
-#include "tools/vpfsctl/settings.h"
 #include "tools/vpfsctl/site/answer.h"
 #include "tools/vpfsctl/site/words.h"
 #include "tools/vpfsctl/suggest.h"
@@ -22,7 +22,7 @@
 namespace {
 
 using vpfs::Command;
-using vpfs::ctl::Settings;
+using vpfs::ctl::CtlSettings;
 using vpfs::ctl::TopOrder;
 using vpfs::ctl::Verb;
 
@@ -31,17 +31,17 @@ constexpr const char* kAbout =
     "with 1 when it was refused, with 2 when the command line is wrong, with 3 when no proxy "
     "answered, with 4 when it was done at some proxies only.";
 
-Command add_command(const Command& group, Settings& settings, Verb verb, const std::string& name,
+Command add_command(const Command& group, CtlSettings& settings, Verb verb, const std::string& name,
                     const std::string& about) {
   return group.add_command(name, about, [&settings, verb] { settings.command.verb = verb; });
 }
 
-void add_atomic(const Command& command, Settings& settings) {
+void add_atomic(const Command& command, CtlSettings& settings) {
   command.add_flag("--atomic", settings.command.atomic,
                    "change all proxies or none: confirm once all have it, else roll back");
 }
 
-void add_targets(const Command& app, Settings& settings) {
+void add_targets(const Command& app, CtlSettings& settings) {
   app.add_option("--proxy", settings.targets.proxies,
                  "ask this proxy: unix:PATH, PATH or HOST:PORT; may be given several times")
       .value_name("ENDPOINT")
@@ -67,7 +67,7 @@ void add_targets(const Command& app, Settings& settings) {
   app.add_flag("--json", settings.json, "print JSON");
 }
 
-void add_rule_commands(const Command& app, Settings& settings) {
+void add_rule_commands(const Command& app, CtlSettings& settings) {
   auto& command = settings.command;
   const Command rule = app.add_command("rule", "rules: which requests get which share");
   rule.require_command();
@@ -111,7 +111,7 @@ void add_rule_commands(const Command& app, Settings& settings) {
       .required();
 }
 
-void add_job_commands(const Command& app, Settings& settings) {
+void add_job_commands(const Command& app, CtlSettings& settings) {
   auto& command = settings.command;
   const Command job = app.add_command("job", "jobs of a batch system, for its prolog and epilog");
   job.require_command();
@@ -152,7 +152,7 @@ void add_job_commands(const Command& app, Settings& settings) {
       .add_flag("--names", settings.names_only, "print the job ids only");
 }
 
-void add_views(const Command& app, Settings& settings) {
+void add_views(const Command& app, CtlSettings& settings) {
   const std::map<std::string, TopOrder> orders = {
       {"bytes", TopOrder::bytes}, {"iops", TopOrder::operations}, {"queue", TopOrder::queue},
       {"wait", TopOrder::wait},   {"share", TopOrder::share},     {"name", TopOrder::name}};
@@ -177,7 +177,7 @@ void add_views(const Command& app, Settings& settings) {
       .add_option("WHO", settings.command.name, "a client, a job id or a user");
 }
 
-void add_administration(const Command& app, Settings& settings) {
+void add_administration(const Command& app, CtlSettings& settings) {
   add_command(app, settings, Verb::reload, "reload", "read the configuration file again");
   add_command(app, settings, Verb::drain, "drain", "accept no clients, finish, and exit");
   const Command bypass = add_command(app, settings, Verb::bypass, "bypass",
@@ -208,7 +208,7 @@ std::string first_line(const std::string& text) {
 }
 
 int run(int argc, char** argv) {
-  Settings settings;
+  CtlSettings settings;
   vpfs::OptionParser app{kAbout};
   app.take_options_after_commands();
   app.require_command();

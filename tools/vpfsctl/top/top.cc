@@ -221,20 +221,21 @@ ExitCode run_site_top(const control::PortAddress& coordinator, SiteOptions optio
               forwarded(request, stages), version);
 }
 
-ExitCode run_stat(Site& site, const TopSettings& settings, const control::Envelope& request) {
+ExitCode run_stat(AskedProxies& proxies, const TopSettings& settings,
+                  const control::Envelope& request) {
   return show_stat(
-      site.ask_all(request),
-      [&](const std::vector<std::size_t>& proxies) {
+      proxies.ask_all(request),
+      [&](const std::vector<std::size_t>& chosen) {
         std::vector<Question> questions;
-        for (const std::size_t proxy : proxies) {
+        for (const std::size_t proxy : chosen) {
           questions.push_back({.proxy = proxy, .request = request});
         }
-        return site.ask(questions);
+        return proxies.ask(questions);
       },
       settings);
 }
 
-ExitCode run_site_stat(Coordinator& coordinator, const TopSettings& settings,
+ExitCode run_site_stat(CoordinatorClient& coordinator, const TopSettings& settings,
                        const std::vector<std::string>& stages, const control::Envelope& request) {
   const std::vector<Answer> first = coordinator.ask_stages(request, stages);
   return show_stat(

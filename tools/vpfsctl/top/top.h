@@ -7,8 +7,8 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "tools/vpfsctl/site/answer.h"
-#include "tools/vpfsctl/site/coordinator.h"
-#include "tools/vpfsctl/site/site.h"
+#include "tools/vpfsctl/site/asked_proxies.h"
+#include "tools/vpfsctl/site/coordinator_client.h"
 #include "tools/vpfsctl/site/targets.h"
 #include "tools/vpfsctl/top/top_view.h"
 
@@ -30,9 +30,9 @@ namespace vpfs::ctl {
                                     const control::Envelope& request, const std::string& version);
 
 // One table, of two samples that are a second apart.
-[[nodiscard]] ExitCode run_stat(Site& site, const TopSettings& settings,
+[[nodiscard]] ExitCode run_stat(AskedProxies& proxies, const TopSettings& settings,
                                 const control::Envelope& request);
-[[nodiscard]] ExitCode run_site_stat(Coordinator& coordinator, const TopSettings& settings,
+[[nodiscard]] ExitCode run_site_stat(CoordinatorClient& coordinator, const TopSettings& settings,
                                      const std::vector<std::string>& stages,
                                      const control::Envelope& request);
 

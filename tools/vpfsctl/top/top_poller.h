@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "net/async.h"
 #include "tools/vpfsctl/site/answer.h"
-#include "tools/vpfsctl/site/site.h"
+#include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/targets.h"
 
 namespace vpfs::ctl {

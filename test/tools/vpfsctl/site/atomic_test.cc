@@ -12,11 +12,11 @@ using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
 // Proxies that obey, refuse or say nothing, for each action.
-class Site {
+class FakeProxies {
  public:
   enum class Mood { obeys, refuses, silent };
 
-  explicit Site(std::size_t count) : moods_(count) {}
+  explicit FakeProxies(std::size_t count) : moods_(count) {}
 
   void set(std::size_t proxy, control::Rule::Action action, Mood mood) {
     moods_[proxy][action] = mood;
@@ -61,26 +61,27 @@ class Site {
   std::vector<std::map<control::Rule::Action, Mood>> moods_;
 };
 
-std::vector<Answer> start(Site& site, std::size_t count, std::uint64_t left_to_caller = 0) {
+std::vector<Answer> start(FakeProxies& proxies, std::size_t count,
+                          std::uint64_t left_to_caller = 0) {
   control::Envelope request;
   request.mutable_rule()->set_action(control::Rule::START);
   request.mutable_rule()->set_confirm_seconds(left_to_caller);
-  return change_all(count, request, 30, site.ask());
+  return change_all(count, request, 30, proxies.ask());
 }
 
 TEST(Atomic, IsConfirmedWhenAllHaveIt) {
-  Site site(2);
-  const auto answers = start(site, 2);
-  EXPECT_EQ(site.log, "START0 START1 CONFIRM0 CONFIRM1 ");
+  FakeProxies proxies(2);
+  const auto answers = start(proxies, 2);
+  EXPECT_EQ(proxies.log, "START0 START1 CONFIRM0 CONFIRM1 ");
   EXPECT_EQ(exit_code(answers), ExitCode::done);
   EXPECT_EQ(answers[0].reply.rule_reply().confirm_by_at(), 0) << "nothing waits any more";
 }
 
 TEST(Atomic, IsRolledBackWhereItWasAppliedIfOneRefuses) {
-  Site site(3);
-  site.set(1, control::Rule::START, Site::Mood::refuses);
-  const auto answers = start(site, 3);
-  EXPECT_EQ(site.log, "START0 START1 START2 ROLLBACK0 ROLLBACK2 ");
+  FakeProxies proxies(3);
+  proxies.set(1, control::Rule::START, FakeProxies::Mood::refuses);
+  const auto answers = start(proxies, 3);
+  EXPECT_EQ(proxies.log, "START0 START1 START2 ROLLBACK0 ROLLBACK2 ");
   EXPECT_EQ(exit_code(answers), ExitCode::refused);
   EXPECT_EQ(answers[0].code, "rolled_back");
   EXPECT_THAT(answers[0].text, HasSubstr("because of s1: will not"));
@@ -88,72 +89,72 @@ TEST(Atomic, IsRolledBackWhereItWasAppliedIfOneRefuses) {
 }
 
 TEST(Atomic, IsRolledBackIfOneIsSilent) {
-  Site site(2);
-  site.set(1, control::Rule::START, Site::Mood::silent);
-  const auto answers = start(site, 2);
+  FakeProxies proxies(2);
+  proxies.set(1, control::Rule::START, FakeProxies::Mood::silent);
+  const auto answers = start(proxies, 2);
   EXPECT_EQ(exit_code(answers), ExitCode::refused);
   EXPECT_EQ(answers[1].outcome, Outcome::unreachable);
   EXPECT_THAT(answers[1].text, HasSubstr("rolled back by itself within 30 s"));
 }
 
 TEST(Atomic, AProxyThatVanishesBeforeTheRollBackIsSaidToDoItByItself) {
-  Site site(2);
-  site.set(0, control::Rule::ROLLBACK, Site::Mood::silent);
-  site.set(1, control::Rule::START, Site::Mood::refuses);
-  const auto answers = start(site, 2);
+  FakeProxies proxies(2);
+  proxies.set(0, control::Rule::ROLLBACK, FakeProxies::Mood::silent);
+  proxies.set(1, control::Rule::START, FakeProxies::Mood::refuses);
+  const auto answers = start(proxies, 2);
   EXPECT_EQ(answers[0].code, "pending");
   EXPECT_THAT(answers[0].text, HasSubstr("by itself within 30 s"));
   EXPECT_EQ(exit_code(answers), ExitCode::partly) << "it has the change for some time";
 }
 
 TEST(Atomic, AProxyThatVanishesBeforeTheConfirmationIsAskedTwice) {
-  Site site(2);
-  site.set(1, control::Rule::CONFIRM, Site::Mood::silent);
-  site.set(1, control::Rule::LIST, Site::Mood::silent);
-  const auto answers = start(site, 2);
-  EXPECT_EQ(site.log, "START0 START1 CONFIRM0 CONFIRM1 CONFIRM1 LIST1 ");
+  FakeProxies proxies(2);
+  proxies.set(1, control::Rule::CONFIRM, FakeProxies::Mood::silent);
+  proxies.set(1, control::Rule::LIST, FakeProxies::Mood::silent);
+  const auto answers = start(proxies, 2);
+  EXPECT_EQ(proxies.log, "START0 START1 CONFIRM0 CONFIRM1 CONFIRM1 LIST1 ");
   EXPECT_EQ(answers[0].outcome, Outcome::done);
   EXPECT_EQ(answers[1].code, "pending");
   EXPECT_EQ(exit_code(answers), ExitCode::partly);
 }
 
 TEST(Atomic, AConfirmationWhoseAnswerWasLostIsFoundInTheListOfRules) {
-  Site site(2);
-  site.set(1, control::Rule::CONFIRM, Site::Mood::refuses);
-  const auto answers = start(site, 2);
-  EXPECT_EQ(site.log, "START0 START1 CONFIRM0 CONFIRM1 CONFIRM1 LIST1 ");
+  FakeProxies proxies(2);
+  proxies.set(1, control::Rule::CONFIRM, FakeProxies::Mood::refuses);
+  const auto answers = start(proxies, 2);
+  EXPECT_EQ(proxies.log, "START0 START1 CONFIRM0 CONFIRM1 CONFIRM1 LIST1 ");
   EXPECT_EQ(exit_code(answers), ExitCode::done);
 }
 
 TEST(Atomic, WhatWaitsForNoConfirmationNeedsNone) {
-  Site site(2);
-  site.waits = false;
-  EXPECT_EQ(exit_code(start(site, 2)), ExitCode::done);
-  EXPECT_EQ(site.log, "START0 START1 ");
+  FakeProxies proxies(2);
+  proxies.waits = false;
+  EXPECT_EQ(exit_code(start(proxies, 2)), ExitCode::done);
+  EXPECT_EQ(proxies.log, "START0 START1 ");
 }
 
 TEST(Atomic, WhatWaitsForNoConfirmationIsNotRolledBackSinceThatCouldUndoAnother) {
-  Site site(2);
-  site.waits = false;
-  site.set(1, control::Rule::START, Site::Mood::refuses);
-  const auto answers = start(site, 2);
-  EXPECT_EQ(site.log, "START0 START1 ");
+  FakeProxies proxies(2);
+  proxies.waits = false;
+  proxies.set(1, control::Rule::START, FakeProxies::Mood::refuses);
+  const auto answers = start(proxies, 2);
+  EXPECT_EQ(proxies.log, "START0 START1 ");
   EXPECT_EQ(answers[0].code, "kept");
   EXPECT_EQ(exit_code(answers), ExitCode::partly);
 }
 
 TEST(Atomic, NoProxyIsAskedToRollBackWhatItDoesNotHave) {
-  Site site(2);
-  site.set(0, control::Rule::START, Site::Mood::silent);
-  site.set(1, control::Rule::START, Site::Mood::silent);
-  EXPECT_EQ(exit_code(start(site, 2)), ExitCode::unreachable);
-  EXPECT_EQ(site.log, "START0 START1 ");
+  FakeProxies proxies(2);
+  proxies.set(0, control::Rule::START, FakeProxies::Mood::silent);
+  proxies.set(1, control::Rule::START, FakeProxies::Mood::silent);
+  EXPECT_EQ(exit_code(start(proxies, 2)), ExitCode::unreachable);
+  EXPECT_EQ(proxies.log, "START0 START1 ");
 }
 
 TEST(Atomic, ATimeToConfirmInLeavesTheConfirmationToTheAdministrator) {
-  Site site(2);
-  const auto answers = start(site, 2, 600);
-  EXPECT_EQ(site.log, "START0 START1 ");
+  FakeProxies proxies(2);
+  const auto answers = start(proxies, 2, 600);
+  EXPECT_EQ(proxies.log, "START0 START1 ");
   EXPECT_EQ(answers[0].reply.rule_reply().confirm_by_at(), 99);
 }
 

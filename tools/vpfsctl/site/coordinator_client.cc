@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/site/coordinator.h"
+#include "tools/vpfsctl/site/coordinator_client.h"
 
 #include <utility>
 
@@ -69,20 +69,20 @@ SiteOptions for_coordinator(SiteOptions options) {
   return options;
 }
 
-Coordinator::Coordinator(control::PortAddress address, SiteOptions options)
+CoordinatorClient::CoordinatorClient(control::PortAddress address, SiteOptions options)
     : name_(control::to_string(address)),
       options_(for_coordinator(std::move(options))),
       client_({std::move(address)}, options_.client) {}
 
-Answer Coordinator::ask(const control::Envelope& request) {
+Answer CoordinatorClient::ask(const control::Envelope& request) {
   auto replies = client_.ask(request, options_.timeout);
   const control::Hello* const hello = client_.hello(0);
   const bool is_named = hello != nullptr && !hello->name().empty();
   return to_answer(is_named ? hello->name() : name_, std::move(replies.front()));
 }
 
-std::vector<Answer> Coordinator::ask_stages(const control::Envelope& request,
-                                            const std::vector<std::string>& stages) {
+std::vector<Answer> CoordinatorClient::ask_stages(const control::Envelope& request,
+                                                  const std::vector<std::string>& stages) {
   return answers_of_stages(ask(forwarded(request, stages)));
 }
 

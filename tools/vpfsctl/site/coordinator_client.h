@@ -7,8 +7,8 @@
 #include "control/wire/client.h"
 #include "control/wire/control.pb.h"
 #include "tools/vpfsctl/site/answer.h"
+#include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/command.h"
-#include "tools/vpfsctl/site/site.h"
 
 namespace vpfs::ctl {
 
@@ -27,9 +27,9 @@ namespace vpfs::ctl {
 [[nodiscard]] SiteOptions for_coordinator(SiteOptions options);
 
 // A coordinator, and its stages through it.
-class Coordinator {
+class CoordinatorClient {
  public:
-  Coordinator(control::PortAddress address, SiteOptions options);
+  CoordinatorClient(control::PortAddress address, SiteOptions options);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] Answer ask(const control::Envelope& request);

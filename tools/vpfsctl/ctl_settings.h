@@ -13,7 +13,7 @@
 namespace vpfs::ctl {
 
 // All that a command line says.
-struct Settings {
+struct CtlSettings {
   Command command;
   TargetOptions targets;
   std::string coordinator;          // its endpoint; "": proxies are asked themselves
@@ -26,6 +26,6 @@ struct Settings {
 };
 
 // An error: a coordinator cannot be asked for that.
-[[nodiscard]] Result<void> check_for_coordinator(const Settings& settings);
+[[nodiscard]] Result<void> check_for_coordinator(const CtlSettings& settings);
 
 }  // namespace vpfs::ctl

@@ -28,9 +28,9 @@ struct SiteOptions {
 [[nodiscard]] Answer to_answer(std::string name, control::Reply<control::Envelope> reply);
 
 // The proxies that a command goes to.
-class Site {
+class AskedProxies {
  public:
-  Site(std::vector<Target> targets, SiteOptions options);
+  AskedProxies(std::vector<Target> targets, SiteOptions options);
 
   [[nodiscard]] std::size_t size() const { return targets_.size(); }
   // As the administrator named it, else as the proxy names itself, else by its endpoint.

@@ -1,11 +1,11 @@
-#include "tools/vpfsctl/site/coordinator.h"
+#include "tools/vpfsctl/site/coordinator_client.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tools/vpfsctl/coordinator_status.h"
-#include "tools/vpfsctl/settings.h"
+#include "tools/vpfsctl/ctl_settings.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -29,7 +29,7 @@ void add_error(control::ForwardReply& reply, const char* stage, control::Error::
   error.set_text(text);
 }
 
-TEST(Coordinator, AnswersOfStagesAreAsThoseOfProxies) {
+TEST(CoordinatorClient, AnswersOfStagesAreAsThoseOfProxies) {
   control::ForwardReply reply;
   auto& good = *reply.add_answers();
   good.set_stage("ds1");
@@ -49,15 +49,15 @@ TEST(Coordinator, AnswersOfStagesAreAsThoseOfProxies) {
   EXPECT_EQ(exit_code(answers), ExitCode::partly);
 }
 
-TEST(Coordinator, WithoutStagesItsOwnAnswerIsTheOnlyOne) {
+TEST(CoordinatorClient, WithoutStagesItsOwnAnswerIsTheOnlyOne) {
   EXPECT_EQ(exit_code(answers_of_stages(coordinator_says({}))), ExitCode::unreachable);
   const std::vector<Answer> lost = answers_of_stages(unreachable("main", "unreachable", "is down"));
   ASSERT_EQ(lost.size(), 1U);
   EXPECT_EQ(lost[0].text, "is down");
 }
 
-TEST(Coordinator, WhatItCannotBeAskedIsRefusedWithASentence) {
-  Settings settings;
+TEST(CoordinatorClient, WhatItCannotBeAskedIsRefusedWithASentence) {
+  CtlSettings settings;
   settings.command.verb = Verb::rule_start;
   EXPECT_TRUE(check_for_coordinator(settings));
   settings.stages = {"ds1"};

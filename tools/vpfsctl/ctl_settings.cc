@@ -1,10 +1,10 @@
-#include "tools/vpfsctl/settings.h"
+#include "tools/vpfsctl/ctl_settings.h"
 
-#include "tools/vpfsctl/site/coordinator.h"
+#include "tools/vpfsctl/site/coordinator_client.h"
 
 namespace vpfs::ctl {
 
-Result<void> check_for_coordinator(const Settings& settings) {
+Result<void> check_for_coordinator(const CtlSettings& settings) {
   const Command& command = settings.command;
   if (!settings.targets.proxies.empty() || settings.targets.all || !settings.targets.file.empty()) {
     return fail("--coordinator has proxies of its own: leave --proxy, --proxies and --all out");

@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/site/site.h"
+#include "tools/vpfsctl/site/asked_proxies.h"
 
 #include <algorithm>
 #include <optional>
@@ -43,12 +43,12 @@ Answer to_answer(std::string name, control::Reply<control::Envelope> reply) {
   return make_answer(std::move(name), std::move(refusal));
 }
 
-Site::Site(std::vector<Target> targets, SiteOptions options)
+AskedProxies::AskedProxies(std::vector<Target> targets, SiteOptions options)
     : targets_(std::move(targets)),
       options_(std::move(options)),
       client_(ports_of(targets_), options_.client) {}
 
-std::string Site::name(std::size_t proxy) const {
+std::string AskedProxies::name(std::size_t proxy) const {
   const Target& target = targets_[proxy];
   const control::Hello* hello = client_.hello(proxy);
   if (target.is_named || hello == nullptr || hello->name().empty()) return target.name;
@@ -62,13 +62,13 @@ std::string Site::name(std::size_t proxy) const {
   return hello->name();
 }
 
-std::vector<Answer> Site::ask_all(const control::Envelope& request) {
+std::vector<Answer> AskedProxies::ask_all(const control::Envelope& request) {
   std::vector<Question> questions;
   for (std::size_t i = 0; i < size(); ++i) questions.push_back({.proxy = i, .request = request});
   return ask(questions);
 }
 
-std::vector<Answer> Site::ask(const std::vector<Question>& questions) {
+std::vector<Answer> AskedProxies::ask(const std::vector<Question>& questions) {
   std::vector<std::optional<control::Envelope>> requests(size());
   for (const Question& question : questions) requests[question.proxy] = question.request;
   auto replies = client_.ask(requests, options_.timeout);
