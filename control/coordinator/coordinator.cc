@@ -80,12 +80,12 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
     if (!parent) return std::unexpected(std::move(parent.error()));
     coordinator->parent_ = std::move(*parent);
   }
-  auto site = Site::open({.context = coordinator->context_,
-                          .clock = clock,
-                          .config = coordinator->config_,
-                          .state = coordinator->state_,
-                          .links = *coordinator->links_,
-                          .parent = coordinator->parent_.get()});
+  auto site = SiteAdministration::open({.context = coordinator->context_,
+                                        .clock = clock,
+                                        .config = coordinator->config_,
+                                        .state = coordinator->state_,
+                                        .links = *coordinator->links_,
+                                        .parent = coordinator->parent_.get()});
   if (!site) return std::unexpected(std::move(site.error()));
   coordinator->site_ = std::move(*site);
   return coordinator;

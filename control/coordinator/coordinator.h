@@ -20,7 +20,7 @@
 #include "control/coordinator/links/parent_link.h"
 #include "control/coordinator/links/stage_links.h"
 #include "control/coordinator/term_store.h"
-#include "control/site/site.h"
+#include "control/site/site_administration.h"
 #include "control/store/file_calls.h"
 
 namespace vpfs::coordinator {
@@ -96,7 +96,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   std::unique_ptr<StageLinks> links_;
   std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
   std::unique_ptr<ParentLink> parent_;        // of an aggregator
-  std::unique_ptr<Site> site_;
+  std::unique_ptr<SiteAdministration> site_;
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages
   TimePoint joins_since_ = {};

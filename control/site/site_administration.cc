@@ -1,4 +1,4 @@
-#include "control/site/site.h"
+#include "control/site/site_administration.h"
 
 #include <random>
 #include <utility>
@@ -65,7 +65,7 @@ SiteStages::Told with_warnings(Envelope reply, Part* (Envelope::*part)(), const 
 
 }  // namespace
 
-Site::Site(const Parts& parts)
+SiteAdministration::SiteAdministration(const Parts& parts)
     : context_(parts.context),
       clock_(parts.clock),
       config_(parts.config),
@@ -84,8 +84,8 @@ Site::Site(const Parts& parts)
   if (allocation::find_policy(config_.policy)->needs_elsewhere) totals_.emplace();
 }
 
-Result<std::unique_ptr<Site>> Site::open(const Parts& parts) {
-  std::unique_ptr<Site> site(new Site(parts));
+Result<std::unique_ptr<SiteAdministration>> SiteAdministration::open(const Parts& parts) {
+  std::unique_ptr<SiteAdministration> site(new SiteAdministration(parts));
   if (auto loaded = site->load(); !loaded) return std::unexpected(std::move(loaded.error()));
   if (auto opened = site->open_ports(); !opened) {
     return std::unexpected(std::move(opened.error()));
@@ -93,7 +93,7 @@ Result<std::unique_ptr<Site>> Site::open(const Parts& parts) {
   return site;
 }
 
-Result<void> Site::load() {
+Result<void> SiteAdministration::load() {
   auto journal = control::Journal::open(config_.journal, calls_);
   if (!journal) return fail("journal: " + journal.error().message, journal.error().code);
   std::vector<std::string> notes;
@@ -111,7 +111,7 @@ Result<void> Site::load() {
   return {};
 }
 
-Result<void> Site::open_ports() {
+Result<void> SiteAdministration::open_ports() {
   if (config_.http.enabled()) {
     control::HttpSource source;
     source.not_ready = [] { return std::string(); };
@@ -134,12 +134,12 @@ Result<void> Site::open_ports() {
   return {};
 }
 
-void Site::start() {
+void SiteAdministration::start() {
   if (port_ != nullptr) port_->start();
   tick();
 }
 
-void Site::stop() {
+void SiteAdministration::stop() {
   if (std::exchange(is_stopped_, true)) return;
   stages_.stop();
   timer_.cancel();
@@ -147,7 +147,7 @@ void Site::stop() {
   http_.reset();
 }
 
-void Site::tick() {
+void SiteAdministration::tick() {
   rules_->tick();
   stages_.tick();
   if (++ticks_ % kTicksBetweenSweeps == 0) jobs_.sweep();
@@ -157,25 +157,26 @@ void Site::tick() {
   });
 }
 
-void Site::use_composed() {
+void SiteAdministration::use_composed() {
   jobs_.use(entitlements_of(config_.jobs, live_->composed().config));
   // An aggregator's stages keep what they have until its parent has spoken.
   if (config_.parent) return;
   (void)stages_.set(to_site(*live_, config_.name));
 }
 
-void Site::take_on(const control::Site& of_parent, SiteStages::Told done) {
+void SiteAdministration::take_on(const control::Site& of_parent, SiteStages::Told done) {
   (void)stages_.set(of_parent);
   stages_.when_answered(kStagesAnswerWithin, std::move(done));
 }
 
-void Site::ask(Envelope request, const Caller& caller, Answer answer) {
+void SiteAdministration::ask(Envelope request, const Caller& caller, Answer answer) {
   asio::post(context_, [this, request = std::move(request), caller, answer = std::move(answer)] {
     handle(request, caller, answer);
   });
 }
 
-void Site::handle(const Envelope& request, const Caller& caller, const Answer& answer) {
+void SiteAdministration::handle(const Envelope& request, const Caller& caller,
+                                const Answer& answer) {
   const control::WantedNames wanted = rules_->names_of(request, caller);
   if (wanted.empty()) return this->answer(request, caller, answer);
   lookups_.fetch(wanted, [this, request, caller, answer](std::optional<std::string> problem) {
@@ -184,7 +185,8 @@ void Site::handle(const Envelope& request, const Caller& caller, const Answer& a
   });
 }
 
-void Site::answer(const Envelope& request, const Caller& caller, const Answer& answer) {
+void SiteAdministration::answer(const Envelope& request, const Caller& caller,
+                                const Answer& answer) {
   switch (request.body_case()) {
     case Envelope::kRule:
       return answer_rule(request, caller, answer);
@@ -214,7 +216,8 @@ void Site::answer(const Envelope& request, const Caller& caller, const Answer& a
   }
 }
 
-void Site::answer_rule(const Envelope& request, const Caller& caller, const Answer& answer) {
+void SiteAdministration::answer_rule(const Envelope& request, const Caller& caller,
+                                     const Answer& answer) {
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
   auto outcome = rules_->rule(request.rule(), caller);
   if (!outcome) return answer(std::move(outcome.error()));
@@ -225,7 +228,8 @@ void Site::answer_rule(const Envelope& request, const Caller& caller, const Answ
                         with_warnings(std::move(reply), &Envelope::mutable_rule_reply, answer));
 }
 
-void Site::answer_job(const Envelope& request, const Caller& caller, const Answer& answer) {
+void SiteAdministration::answer_job(const Envelope& request, const Caller& caller,
+                                    const Answer& answer) {
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
   auto outcome = rules_->job(request.job(), caller);
   if (!outcome) return answer(std::move(outcome.error()));
@@ -236,18 +240,18 @@ void Site::answer_job(const Envelope& request, const Caller& caller, const Answe
                         with_warnings(std::move(reply), &Envelope::mutable_job_reply, answer));
 }
 
-std::unique_ptr<control::Link> Site::make_link(const Caller& /*caller*/) {
+std::unique_ptr<control::Link> SiteAdministration::make_link(const Caller& /*caller*/) {
   return std::make_unique<control::Link>();
 }
 
-void Site::cycle(const control::Cycle& /*cycle*/, control::Link& /*link*/,
-                 control::CycleAnswer& answer) {
+void SiteAdministration::cycle(const control::Cycle& /*cycle*/, control::Link& /*link*/,
+                               control::CycleAnswer& answer) {
   answer.report.set_applied(false);
   *answer.report.mutable_refused() =
       make_error(control::Error::UNSUPPORTED, "", "this port is for administrators");
 }
 
-void Site::finished(const CycleTimes& times) {
+void SiteAdministration::finished(const CycleTimes& times) {
   cycles_.add(times);
   if (!totals_) return;
   const auto name_of = [this](std::size_t row) {
@@ -257,7 +261,7 @@ void Site::finished(const CycleTimes& times) {
   totals_->look(state_.pairs(), state_.job_names(), name_of, clock_.now());
 }
 
-SiteNumbers Site::numbers() {
+SiteNumbers SiteAdministration::numbers() {
   SiteNumbers numbers;
   numbers.name = config_.name;
   numbers.policy = config_.policy;
@@ -284,7 +288,7 @@ SiteNumbers Site::numbers() {
   return numbers;
 }
 
-std::string Site::status() {
+std::string SiteAdministration::status() {
   return status_json(numbers(), config_, *live_);
 }
 

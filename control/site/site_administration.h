@@ -36,7 +36,7 @@ namespace vpfs::coordinator {
 // The coordinator as administrators and scrapers of metrics reach it: the site's rules and jobs
 // with their journal, requests that are forwarded to stages, and its state. Belongs to the
 // coordinator's thread; its ports have threads of their own and post what they are asked.
-class Site final : private control::Owner {
+class SiteAdministration final : private control::Owner {
  public:
   struct Parts {
     asio::io_context& context;
@@ -49,8 +49,8 @@ class Site final : private control::Owner {
 
   // All parts outlive it. The journal is read, what was due has ended, jobs have what they are
   // entitled to, and the ports are open. The error names the key of the configuration.
-  [[nodiscard]] static Result<std::unique_ptr<Site>> open(const Parts& parts);
-  ~Site() override { stop(); }
+  [[nodiscard]] static Result<std::unique_ptr<SiteAdministration>> open(const Parts& parts);
+  ~SiteAdministration() override { stop(); }
 
   // Serves from now on.
   void start();
@@ -77,7 +77,7 @@ class Site final : private control::Owner {
   }
 
  private:
-  explicit Site(const Parts& parts);
+  explicit SiteAdministration(const Parts& parts);
   [[nodiscard]] Result<void> load();
   [[nodiscard]] Result<void> open_ports();
 
