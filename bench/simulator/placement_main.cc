@@ -113,14 +113,14 @@ double seconds(Duration duration) {
 }
 
 // Everything of a case but what runs.
-struct Site {
-  explicit Site(const Json& from)
+struct PlacementCase {
+  explicit PlacementCase(const Json& from)
       : topology(read_network(from.at("network"))),
         storage(*topology, {.servers = from.at("san").get<std::uint32_t>(),
                             .replicas = from.at("replicas").get<std::uint32_t>()}),
         network(engine, storage.capacities(), read_policy(from)) {}
 
-  [[nodiscard]] MarkovApplication::Site get() { return {engine, network, *topology, storage}; }
+  [[nodiscard]] MarkovApplication::Machine get() { return {engine, network, *topology, storage}; }
 
   std::unique_ptr<const Topology> topology;
   Storage storage;
@@ -141,24 +141,26 @@ DataPlace read_place(const Json& from, std::uint32_t tasks, Access access) {
 }
 
 Json run_one(const Json& from) {
-  Site site(from);
+  PlacementCase placement(from);
   MarkovApplication::Settings settings{.profile = read_profile(from.at("profile")),
                                        .is_staged = from.at("staged"),
                                        .seed = from.at("seed").get<std::uint64_t>()};
   const std::uint32_t tasks = settings.profile.tasks;
-  if (tasks > site.topology->nodes()) refuse("more tasks than nodes");
+  if (tasks > placement.topology->nodes()) refuse("more tasks than nodes");
   for (NodeId node = 0; node < tasks; ++node) settings.nodes.push_back(node);
   settings.data = read_place(from, tasks, read_access(from.at("access")));
   std::optional<TimePoint> end;
-  MarkovApplication application(site.get(), std::move(settings), [&] { end = site.engine.now(); });
+  MarkovApplication application(placement.get(), std::move(settings),
+                                [&] { end = placement.engine.now(); });
   application.start();
-  while (!end && site.engine.step()) {
+  while (!end && placement.engine.step()) {
   }
-  return {{"run_s", seconds(end.value() - TimePoint())}, {"unsettled", site.network.unsettled()}};
+  return {{"run_s", seconds(end.value() - TimePoint())},
+          {"unsettled", placement.network.unsettled()}};
 }
 
 Json run_workload(const Json& from) {
-  Site site(from);
+  PlacementCase placement(from);
   const Json& batch = from.at("batch");
   const Batch::Settings settings{
       .nodes = choose<Batch::Nodes>(batch.at("nodes"), {{"sequential", Batch::Nodes::sequential},
@@ -177,17 +179,17 @@ Json run_workload(const Json& from) {
         {.profile = read_profile(each),
          .arrival = std::chrono::microseconds(each.at("arrival_us").get<std::int64_t>()),
          .wall_time = std::chrono::microseconds(each.at("wall_us").get<std::int64_t>())});
-    if (jobs.back().profile.tasks > site.topology->nodes()) refuse("more tasks than nodes");
+    if (jobs.back().profile.tasks > placement.topology->nodes()) refuse("more tasks than nodes");
   }
-  Batch run(site.get(), settings, std::move(jobs));
-  while (!run.is_done() && site.engine.step()) {
+  Batch run(placement.get(), settings, std::move(jobs));
+  while (!run.is_done() && placement.engine.step()) {
   }
   Json rows = Json::array();
   for (const Batch::Outcome& each : run.outcomes()) {
     rows.push_back({{"wait_s", seconds(each.started - each.arrived)},
                     {"run_s", seconds(each.ended - each.started)}});
   }
-  return {{"jobs", std::move(rows)}, {"unsettled", site.network.unsettled()}};
+  return {{"jobs", std::move(rows)}, {"unsettled", placement.network.unsettled()}};
 }
 
 }  // namespace

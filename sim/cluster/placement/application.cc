@@ -16,8 +16,8 @@ constexpr std::uint64_t kServers = std::uint64_t{3} << 32;
 
 }  // namespace
 
-MarkovApplication::MarkovApplication(Site site, Settings settings, std::function<void()> done)
-    : site_(site), settings_(std::move(settings)), done_(std::move(done)) {
+MarkovApplication::MarkovApplication(Machine machine, Settings settings, std::function<void()> done)
+    : machine_(machine), settings_(std::move(settings)), done_(std::move(done)) {
   const Profile& profile = settings_.profile;
   VPFS_ASSERT(profile.tasks > 0 && settings_.nodes.size() == profile.tasks);
   VPFS_ASSERT(settings_.data.places() > 0 && profile.messages > 0);
@@ -30,7 +30,7 @@ MarkovApplication::MarkovApplication(Site site, Settings settings, std::function
   Random random(settings_.seed);
   if (profile.lockstep) steps_ = draw_steps(profile, random);
   Random servers(settings_.seed, kServers);
-  first_server_ = static_cast<std::uint32_t>(servers.below(site_.storage.servers()));
+  first_server_ = static_cast<std::uint32_t>(servers.below(machine_.storage.servers()));
 }
 
 void MarkovApplication::start() {
@@ -56,10 +56,10 @@ void MarkovApplication::stage_in() {
       Task& its = tasks_[task];
       const std::uint32_t place = its.home.value_or(settings_.data.kept(task, profile.tasks));
       const NodeId device = settings_.data.devices[place];
-      const std::uint32_t server = (first_server_ + task) % site_.storage.servers();
+      const std::uint32_t server = (first_server_ + task) % machine_.storage.servers();
       route_.clear();
-      site_.storage.fetch(server, device, false, route_);
-      site_.storage.write(device, device, false, its.random, route_);
+      machine_.storage.fetch(server, device, false, route_);
+      machine_.storage.write(device, device, false, its.random, route_);
       ++running_;
       const Bytes read = staged_bytes(its, Step::read);
       if (settings_.tally != nullptr) settings_.tally->staged += read;
@@ -86,12 +86,12 @@ void MarkovApplication::stage_out() {
     if (settings_.tally != nullptr) settings_.tally->staged += written;
     const std::uint32_t place = its.home.value_or(settings_.data.kept(task, profile.tasks));
     const NodeId device = settings_.data.devices[place];
-    const std::uint32_t server = (first_server_ + task) % site_.storage.servers();
+    const std::uint32_t server = (first_server_ + task) % machine_.storage.servers();
     route_.clear();
-    site_.storage.read(device, device, false, its.random, route_);
-    site_.storage.store(device, server, false, route_);
+    machine_.storage.read(device, device, false, its.random, route_);
+    machine_.storage.store(device, server, false, route_);
     move(TrafficClass::storage, written, [] {});
-    replicate(server, site_.storage.servers(), written);
+    replicate(server, machine_.storage.servers(), written);
   }
 }
 
@@ -109,10 +109,10 @@ void MarkovApplication::begin_step(std::uint32_t task) {
     stage_out();
     return done_();
   }
-  its.step_began = site_.engine.now();
+  its.step_began = machine_.engine.now();
   switch (steps[its.step]) {
     case Step::compute:
-      site_.engine.after(profile.compute_time, [this, task] { end_step(task); });
+      machine_.engine.after(profile.compute_time, [this, task] { end_step(task); });
       return;
     case Step::communicate:
       its.phase = 0;
@@ -128,7 +128,7 @@ void MarkovApplication::begin_step(std::uint32_t task) {
 void MarkovApplication::end_step(std::uint32_t task) {
   Task& its = tasks_[task];
   if (settings_.tally != nullptr) {
-    settings_.tally->time(steps_of(its)[its.step]) += site_.engine.now() - its.step_began;
+    settings_.tally->time(steps_of(its)[its.step]) += machine_.engine.now() - its.step_began;
   }
   ++its.step;
   begin_step(task);
@@ -157,9 +157,9 @@ void MarkovApplication::access(std::uint32_t task, bool reads) {
   if (data.is_central()) return access_central(task, place, reads, hits);
   route_.clear();
   if (reads) {
-    site_.storage.read(data.devices[place], node, hits, its.random, route_);
+    machine_.storage.read(data.devices[place], node, hits, its.random, route_);
   } else {
-    site_.storage.write(node, data.devices[place], hits, its.random, route_);
+    machine_.storage.write(node, data.devices[place], hits, its.random, route_);
   }
   move(TrafficClass::storage, size, [this, task] { end_step(task); });
 }
@@ -177,17 +177,17 @@ void MarkovApplication::access_central(std::uint32_t task, std::uint32_t server,
   const std::uint32_t servers = settings_.data.servers;
   if (!reads) {
     route_.clear();
-    site_.storage.store(settings_.nodes[task], server, hits, route_);
+    machine_.storage.store(settings_.nodes[task], server, hits, route_);
     move(TrafficClass::storage, size, [this, task] { end_step(task); });
     return replicate(server, servers, size);
   }
-  const std::uint32_t copies = 1 + site_.storage.replicas(servers);
+  const std::uint32_t copies = 1 + machine_.storage.replicas(servers);
   // The last part that arrives ends the step.
   const auto left = std::make_shared<std::uint32_t>(copies);
   for (std::uint32_t i = 0; i < copies; ++i) {
     const Bytes part = {size.count / copies + (i < size.count % copies ? 1 : 0)};
     route_.clear();
-    site_.storage.fetch((server + i) % servers, settings_.nodes[task], hits, route_);
+    machine_.storage.fetch((server + i) % servers, settings_.nodes[task], hits, route_);
     move(TrafficClass::storage, part, [this, task, left] {
       if (--*left == 0) end_step(task);
     });
@@ -196,9 +196,9 @@ void MarkovApplication::access_central(std::uint32_t task, std::uint32_t server,
 
 // No task waits for replicas.
 void MarkovApplication::replicate(std::uint32_t server, std::uint32_t servers, Bytes size) {
-  for (std::uint32_t i = 1; i <= site_.storage.replicas(servers); ++i) {
+  for (std::uint32_t i = 1; i <= machine_.storage.replicas(servers); ++i) {
     route_.clear();
-    site_.storage.replicate(server, (server + i) % servers, route_);
+    machine_.storage.replicate(server, (server + i) % servers, route_);
     move(TrafficClass::storage, size, [] {});
   }
 }
@@ -237,7 +237,7 @@ void MarkovApplication::begin_phase(std::uint32_t task) {
     const std::uint32_t to = all.tasks[each.to];
     ++its.sending;
     route_.clear();
-    site_.topology.route(settings_.nodes[task], settings_.nodes[to], its.random, route_);
+    machine_.topology.route(settings_.nodes[task], settings_.nodes[to], its.random, route_);
     move(TrafficClass::communication, each.size,
          [this, task, to, number, phase] { arrived(task, to, number, phase); });
   }
@@ -276,8 +276,8 @@ void MarkovApplication::end_phases_that_are_over(std::uint32_t task) {
 }
 
 void MarkovApplication::move(TrafficClass traffic_class, Bytes size, std::function<void()> done) {
-  site_.network.start({.route = route_, .size = size, .traffic_class = traffic_class},
-                      std::move(done));
+  machine_.network.start({.route = route_, .size = size, .traffic_class = traffic_class},
+                         std::move(done));
 }
 
 }  // namespace vpfs::sim

@@ -29,7 +29,7 @@ namespace vpfs::sim {
 class MarkovApplication {
  public:
   // What it runs on; all outlive it.
-  struct Site {
+  struct Machine {
     Engine& engine;
     Network& network;
     const Topology& topology;
@@ -45,7 +45,7 @@ class MarkovApplication {
     Tally* tally = nullptr;  // counts what tasks do, if it is there; outlives the application
   };
 
-  MarkovApplication(Site site, Settings settings, std::function<void()> done);
+  MarkovApplication(Machine machine, Settings settings, std::function<void()> done);
   MarkovApplication(const MarkovApplication&) = delete;
   MarkovApplication& operator=(const MarkovApplication&) = delete;
 
@@ -91,7 +91,7 @@ class MarkovApplication {
   void arrived(std::uint32_t from, std::uint32_t to, std::uint32_t number, std::uint32_t phase);
   void move(TrafficClass traffic_class, Bytes size, std::function<void()> done);
 
-  Site site_;
+  Machine machine_;
   Settings settings_;
   std::function<void()> done_;
   std::vector<Step> steps_;  // in lockstep, of all tasks

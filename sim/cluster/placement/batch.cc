@@ -7,19 +7,19 @@
 
 namespace vpfs::sim {
 
-Batch::Batch(MarkovApplication::Site site, Settings settings, std::vector<Job> jobs)
-    : site_(site),
+Batch::Batch(MarkovApplication::Machine machine, Settings settings, std::vector<Job> jobs)
+    : machine_(machine),
       settings_(std::move(settings)),
       jobs_(std::move(jobs)),
       random_(settings_.seed),
-      is_free_(site.topology.nodes(), true),
-      free_(site.topology.nodes()),
+      is_free_(machine.topology.nodes(), true),
+      free_(machine.topology.nodes()),
       running_(jobs_.size()),
       outcomes_(jobs_.size()) {
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
-    VPFS_ASSERT(jobs_[job].profile.tasks <= site_.topology.nodes());
-    site_.engine.at(TimePoint() + jobs_[job].arrival, [this, job] {
-      outcomes_[job].arrived = site_.engine.now();
+    VPFS_ASSERT(jobs_[job].profile.tasks <= machine_.topology.nodes());
+    machine_.engine.at(TimePoint() + jobs_[job].arrival, [this, job] {
+      outcomes_[job].arrived = machine_.engine.now();
       queue_.push_back(job);
       start_what_fits();
     });
@@ -57,37 +57,37 @@ bool Batch::may_overtake(std::size_t job) const {
                     [](const Running* each) { return std::pair(each->expected_end, each); });
   const std::uint32_t wanted = jobs_[queue_.front()].profile.tasks;
   std::uint32_t free = free_;
-  TimePoint start = site_.engine.now();
+  TimePoint start = machine_.engine.now();
   for (const Running* const each : ends) {
     if (free >= wanted) break;
     free += static_cast<std::uint32_t>(each->nodes.size());
     start = each->expected_end;
   }
-  return site_.engine.now() + jobs_[job].wall_time <= start ||
+  return machine_.engine.now() + jobs_[job].wall_time <= start ||
          jobs_[job].profile.tasks + wanted <= free;
 }
 
 void Batch::start(std::size_t job) {
   Running& running = running_[job];
   running.nodes = take_nodes(jobs_[job].profile.tasks);
-  running.expected_end = site_.engine.now() + jobs_[job].wall_time;
+  running.expected_end = machine_.engine.now() + jobs_[job].wall_time;
   MarkovApplication::Settings settings{.profile = jobs_[job].profile,
                                        .nodes = running.nodes,
                                        .data = place_of(running.nodes),
                                        .is_staged = settings_.is_staged,
                                        .seed = settings_.seed * jobs_.size() + job,
                                        .tally = &outcomes_[job].tally};
-  outcomes_[job].started = site_.engine.now();
+  outcomes_[job].started = machine_.engine.now();
   // Its last call comes from inside the application, which is destroyed later.
   running.application = std::make_unique<MarkovApplication>(
-      site_, std::move(settings),
-      [this, job] { site_.engine.at(site_.engine.now(), [this, job] { end(job); }); });
+      machine_, std::move(settings),
+      [this, job] { machine_.engine.at(machine_.engine.now(), [this, job] { end(job); }); });
   running.application->start();
 }
 
 void Batch::end(std::size_t job) {
   Running& running = running_[job];
-  outcomes_[job].ended = site_.engine.now();
+  outcomes_[job].ended = machine_.engine.now();
   for (const NodeId node : running.nodes) is_free_[node] = true;
   free_ += static_cast<std::uint32_t>(running.nodes.size());
   running = {};
@@ -115,7 +115,7 @@ std::vector<NodeId> Batch::take_nodes(std::uint32_t count) {
 DataPlace Batch::place_of(const std::vector<NodeId>& nodes) {
   DataPlace place{.access = settings_.access};
   if (settings_.data == Data::central) {
-    place.servers = site_.storage.servers();
+    place.servers = machine_.storage.servers();
   } else if (settings_.data == Data::cache) {
     place.devices = nodes;
     place.access = Access::local;
@@ -125,7 +125,7 @@ DataPlace Batch::place_of(const std::vector<NodeId>& nodes) {
     place.devices = settings_.devices;
   } else {
     // As many others, at random. An application that has nearly all nodes has fewer.
-    for (const std::uint32_t node : draw_permutation(site_.topology.nodes(), random_)) {
+    for (const std::uint32_t node : draw_permutation(machine_.topology.nodes(), random_)) {
       if (place.devices.size() == nodes.size()) break;
       if (std::ranges::find(nodes, node) == nodes.end()) place.devices.push_back(node);
     }

@@ -52,7 +52,7 @@ class Batch {
   };
 
   // REQUIRES: no job has more tasks than there are nodes.
-  Batch(MarkovApplication::Site site, Settings settings, std::vector<Job> jobs);
+  Batch(MarkovApplication::Machine machine, Settings settings, std::vector<Job> jobs);
   ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
@@ -77,7 +77,7 @@ class Batch {
   [[nodiscard]] std::vector<NodeId> take_nodes(std::uint32_t count);
   [[nodiscard]] DataPlace place_of(const std::vector<NodeId>& nodes);
 
-  MarkovApplication::Site site_;
+  MarkovApplication::Machine machine_;
   Settings settings_;
   std::vector<Job> jobs_;
   Random random_;

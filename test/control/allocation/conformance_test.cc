@@ -53,9 +53,9 @@ std::vector<const AllocationPolicyKind*> all() {
 }
 
 // Jobs and stages that come and go.
-class Site {
+class RandomSite {
  public:
-  explicit Site(std::uint64_t seed) : random_(seed) {}
+  explicit RandomSite(std::uint64_t seed) : random_(seed) {}
 
   std::vector<Did> cycle() {
     std::vector<Did> rows;
@@ -96,7 +96,7 @@ TEST_P(AllocationConformance, HasANameByWhichItIsFound) {
 }
 
 TEST_P(AllocationConformance, GrantsOnlyWhatItSaysThatStagesMustBeAbleTo) {
-  Site site(1);
+  RandomSite site(1);
   for (int cycle = 0; cycle < 50; ++cycle) {
     const std::vector<Did> rows = site.cycle();
     const Cycles::Grants grants = cycles_.next(rows).value();
@@ -112,7 +112,7 @@ TEST_P(AllocationConformance, GrantsOnlyWhatItSaysThatStagesMustBeAbleTo) {
 }
 
 TEST_P(AllocationConformance, NumbersOfPairsDoNotMatter) {
-  Site site(2);
+  RandomSite site(2);
   const auto other = GetParam()->make(settings());
   Cycles others(*other);
   // So its pairs have other numbers.
@@ -124,7 +124,7 @@ TEST_P(AllocationConformance, NumbersOfPairsDoNotMatter) {
 }
 
 TEST_P(AllocationConformance, ElsewhereTotalsOfAPairOnlyGrowWhileItIsThere) {
-  Site site(3);
+  RandomSite site(3);
   Cycles::Grants before;
   for (int cycle = 0; cycle < 200; ++cycle) {
     Cycles::Grants now = cycles_.next(site.cycle()).value();
@@ -154,7 +154,7 @@ TEST_P(AllocationConformance, AJobHasTheSameWhicheverOfItsStagesIsAnAggregator) 
 
 // Some stages do not limit metadata operations: the others get what they would get without these.
 TEST_P(AllocationConformance, OnlyStagesThatLimitMetadataOperationsHaveAPartOfThem) {
-  Site site(5);
+  RandomSite site(5);
   const auto other = GetParam()->make(settings());
   Cycles others(*other);
   std::uint64_t granted = 0;
@@ -182,7 +182,7 @@ TEST_P(AllocationConformance, OnlyStagesThatLimitMetadataOperationsHaveAPartOfTh
 
 TEST_P(AllocationConformance, ASiteWithoutJobsIsNotAnError) {
   EXPECT_TRUE(cycles_.next({}));
-  Site site(4);
+  RandomSite site(4);
   EXPECT_TRUE(cycles_.next(site.cycle()));
   EXPECT_TRUE(cycles_.next({}));
 }

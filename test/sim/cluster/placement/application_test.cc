@@ -298,7 +298,7 @@ TEST_F(MarkovApplicationTest, ApplicationsAreStagedFromOtherServers) {
   std::vector<std::unique_ptr<MarkovApplication>> applications;
   for (settings_.seed = 1; settings_.seed <= 200; ++settings_.seed) {
     applications.push_back(std::make_unique<MarkovApplication>(
-        MarkovApplication::Site{engine, network, *topology_, *storage_}, settings_, [] {}));
+        MarkovApplication::Machine{engine, network, *topology_, *storage_}, settings_, [] {}));
     applications.back()->start();
   }
   while (engine.step()) {
