@@ -9,7 +9,7 @@
 #include "base/config_reader.h"
 #include "base/device_model.h"
 #include "base/units.h"
-#include "sim/proxies/coordinator/coordinator.h"
+#include "sim/proxies/coordinator/simulated_coordinator.h"
 #include "stage/rules/address.h"
 
 namespace vpfs::sim {

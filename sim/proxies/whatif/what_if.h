@@ -10,7 +10,7 @@
 #include "base/histogram.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/random.h"
-#include "sim/proxies/coordinator/coordinator.h"
+#include "sim/proxies/coordinator/simulated_coordinator.h"
 #include "sim/proxies/server/proxied_server.h"
 #include "sim/proxies/whatif/entitlement.h"
 #include "sim/proxies/whatif/scenario.h"
@@ -91,7 +91,7 @@ class WhatIf {
   stage::Classifier classifier_;
   Engine engine_;
   std::vector<std::unique_ptr<ProxiedServer>> servers_;
-  std::optional<Coordinator> coordinator_;
+  std::optional<SimulatedCoordinator> coordinator_;
   std::vector<ApplicationResult> results_;
   // By application, server and kind, once a request was there.
   struct Belonging {

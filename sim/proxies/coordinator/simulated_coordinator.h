@@ -35,13 +35,13 @@ struct CoordinatorSettings {
 // A coordinator over simulated servers: the cycles that vpfs-coordinator has, with its own
 // policies, and messages that take half a round trip each. The answer to a cycle is the next
 // report.
-class Coordinator {
+class SimulatedCoordinator {
  public:
   // `engine` and the servers outlive it. `abilities` are those of all stages.
-  Coordinator(Engine& engine, const CoordinatorSettings& settings,
-              std::vector<ProxiedServer*> servers, const allocation::Abilities& abilities);
-  Coordinator(const Coordinator&) = delete;
-  Coordinator& operator=(const Coordinator&) = delete;
+  SimulatedCoordinator(Engine& engine, const CoordinatorSettings& settings,
+                       std::vector<ProxiedServer*> servers, const allocation::Abilities& abilities);
+  SimulatedCoordinator(const SimulatedCoordinator&) = delete;
+  SimulatedCoordinator& operator=(const SimulatedCoordinator&) = delete;
 
   [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
 
@@ -57,7 +57,7 @@ class Coordinator {
     bool operator==(const Told&) const = default;
   };
   // A stage, and the one message that is under way to it or from it.
-  struct Link {
+  struct StageLine {
     ProxiedServer* server = nullptr;
     std::string name;
     allocation::StageId id;
@@ -76,13 +76,13 @@ class Coordinator {
   // The messages have come to the stages, or their answers to the coordinator.
   void deliver(std::uint64_t term);
   void take_answers(std::uint64_t term);
-  void apply(Link& link);
-  void report(Link& link);
+  void apply(StageLine& link);
+  void report(StageLine& link);
 
   Engine& engine_;
   CoordinatorSettings settings_;
   allocation::Abilities abilities_;
-  std::vector<Link> links_;
+  std::vector<StageLine> links_;
   std::vector<std::uint32_t> by_id_;             // places in links_
   std::vector<std::uint32_t> under_way_;         // likewise, of the present cycle
   std::optional<allocation::CycleState> state_;  // nothing: it is dead

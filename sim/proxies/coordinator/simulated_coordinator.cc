@@ -1,4 +1,4 @@
-#include "sim/proxies/coordinator/coordinator.h"
+#include "sim/proxies/coordinator/simulated_coordinator.h"
 
 #include <algorithm>
 #include <array>
@@ -24,13 +24,13 @@ Limits limits_of(const allocation::Grant& grant, const allocation::Abilities& ab
 
 }  // namespace
 
-Coordinator::Coordinator(Engine& engine, const CoordinatorSettings& settings,
-                         std::vector<ProxiedServer*> servers,
-                         const allocation::Abilities& abilities)
+SimulatedCoordinator::SimulatedCoordinator(Engine& engine, const CoordinatorSettings& settings,
+                                           std::vector<ProxiedServer*> servers,
+                                           const allocation::Abilities& abilities)
     : engine_(engine), settings_(settings), abilities_(abilities), rows_(kRows) {
   VPFS_ASSERT(settings.policy != nullptr && settings.round_trip < settings.period);
   for (ProxiedServer* const server : servers) {
-    Link& link = links_.emplace_back();
+    StageLine& link = links_.emplace_back();
     link.server = server;
     link.name = fmt::format("s{}", links_.size() - 1);
   }
@@ -40,7 +40,7 @@ Coordinator::Coordinator(Engine& engine, const CoordinatorSettings& settings,
   engine_.at(TimePoint() + settings_.away->until, [this] { begin_life(); });
 }
 
-void Coordinator::begin_life() {
+void SimulatedCoordinator::begin_life() {
   allocation::CycleSettings settings{
       .period = settings_.period, .lease = settings_.lease, .transit = settings_.transit};
   if (settings_.policy->needs_caps) settings.capacity = settings_.amounts.capacity;
@@ -49,7 +49,7 @@ void Coordinator::begin_life() {
   }
   state_.emplace(settings, settings_.policy->make(settings_.amounts), ++term_);
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
-    Link& link = links_[i];
+    StageLine& link = links_[i];
     const auto id = state_->join(link.name, 1, engine_.now(), abilities_);
     VPFS_ASSERT(id.has_value());
     link.id = *id;
@@ -60,13 +60,13 @@ void Coordinator::begin_life() {
   cycle();
 }
 
-void Coordinator::cycle() {
+void SimulatedCoordinator::cycle() {
   if (!state_) return;
   ++cycles_;
   under_way_.clear();
   for (const allocation::Outgoing& each : state_->begin_cycle(engine_.now())) {
     VPFS_ASSERT(!each.close);  // simulated stages answer
-    Link& link = links_[by_id_[each.stage.index]];
+    StageLine& link = links_[by_id_[each.stage.index]];
     link.cycle = {.epoch = {.term = term_, .sequence = each.sequence},
                   .lease = each.lease,
                   .complete = each.complete};
@@ -81,7 +81,7 @@ void Coordinator::cycle() {
   });
 }
 
-void Coordinator::deliver(std::uint64_t term) {
+void SimulatedCoordinator::deliver(std::uint64_t term) {
   for (const std::uint32_t each : under_way_) {
     apply(links_[each]);
     if (term == term_) report(links_[each]);
@@ -90,7 +90,7 @@ void Coordinator::deliver(std::uint64_t term) {
   engine_.after(back, [this, term] { take_answers(term); });
 }
 
-void Coordinator::apply(Link& link) {
+void SimulatedCoordinator::apply(StageLine& link) {
   link.answer = {
       .term = link.cycle.epoch.term, .sequence = link.cycle.epoch.sequence, .applied = true};
   if (!link.allocates) return;
@@ -104,7 +104,7 @@ void Coordinator::apply(Link& link) {
   link.answer.applied = link.server->allocate(link.cycle, allocations_);
 }
 
-void Coordinator::report(Link& link) {
+void SimulatedCoordinator::report(StageLine& link) {
   link.new_flows.clear();
   link.counters.clear();
   if (!link.wants_report) return;
@@ -137,10 +137,10 @@ void Coordinator::report(Link& link) {
   }
 }
 
-void Coordinator::take_answers(std::uint64_t term) {
+void SimulatedCoordinator::take_answers(std::uint64_t term) {
   if (!state_ || term != term_) return;
   for (const std::uint32_t each : under_way_) {
-    Link& link = links_[each];
+    StageLine& link = links_[each];
     const stage::VirtualPfsTable& table = link.server->stage().virtual_pfs();
     for (const std::uint32_t flow : link.new_flows) {
       const stage::VirtualPfsInfo& info = *table[AppId{flow}].info;
