@@ -25,7 +25,7 @@ void ClientIdentity::count_refusals(const Belonging& who) {
 
 // Data that a node's kernel writes back or reads ahead have uid 0, whichever user they are for.
 std::optional<std::uint32_t> ClientIdentity::user_of(const IoDescription& io,
-                                                     const Settings& settings) {
+                                                     const WorkerSettings& settings) {
   if (io.open_file.empty() || !io.uid || !settings.config.write_back_by_file ||
       !settings.classifier.looks_at_uid()) {
     return io.uid;

@@ -9,9 +9,9 @@
 #include "proxy/client_address.h"
 #include "proxy/dispatcher.h"
 #include "proxy/identifier.h"
-#include "proxy/settings.h"
 #include "proxy/shared_state.h"
 #include "proxy/shown_identities.h"
+#include "proxy/worker_settings.h"
 #include "stage/rules/address.h"
 
 namespace vpfs::proxy {
@@ -35,8 +35,8 @@ class ClientIdentity {
   // `hint(name)` returns the value of one of the request's hints, or nothing. Counts unknown and
   // refused values; logs the first refusals of the proxy.
   template <typename Hint>
-  [[nodiscard]] Belonging identify(const IoDescription& io, Hint hint, const Settings& settings,
-                                   TimePoint now) {
+  [[nodiscard]] Belonging identify(const IoDescription& io, Hint hint,
+                                   const WorkerSettings& settings, TimePoint now) {
     const stage::Identity identity = {.kind = io.kind,
                                       .file_system = io.file_system,
                                       .uid = user_of(io, settings),
@@ -64,7 +64,7 @@ class ClientIdentity {
 
  private:
   [[nodiscard]] std::optional<std::uint32_t> user_of(const IoDescription& io,
-                                                     const Settings& settings);
+                                                     const WorkerSettings& settings);
   void count_refusals(const Belonging& who);
 
   const net::Endpoint endpoint_;

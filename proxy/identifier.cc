@@ -2,7 +2,7 @@
 
 namespace vpfs::proxy {
 
-Belonging Identifier::look_up(const Settings& settings, const stage::Address& client,
+Belonging Identifier::look_up(const WorkerSettings& settings, const stage::Address& client,
                               const stage::Identity& identity, TimePoint now) {
   key_.clear();
   const bool may_be_kept = settings.classifier.append_key(client, identity, key_);

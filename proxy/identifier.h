@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "proxy/dispatcher.h"
-#include "proxy/settings.h"
+#include "proxy/worker_settings.h"
 #include "stage/rules/address.h"
 #include "stage/rules/identity.h"
 #include "stage/rules/known_identities.h"
@@ -33,7 +33,7 @@ class Identifier {
 
   // `hint(name)` gives the value of one of the request's hints, or nothing.
   template <typename Hint>
-  [[nodiscard]] Belonging identify(const Settings& settings, const stage::Address& client,
+  [[nodiscard]] Belonging identify(const WorkerSettings& settings, const stage::Address& client,
                                    stage::Identity identity, Hint hint, TimePoint now) {
     hints_.clear();
     for (const std::string& name : settings.classifier.hint_names()) hints_.push_back(hint(name));
@@ -49,7 +49,7 @@ class Identifier {
   }
 
  private:
-  [[nodiscard]] Belonging look_up(const Settings& settings, const stage::Address& client,
+  [[nodiscard]] Belonging look_up(const WorkerSettings& settings, const stage::Address& client,
                                   const stage::Identity& identity, TimePoint now);
 
   // Stores the result for key_.

@@ -64,7 +64,7 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
 Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
              std::optional<net::Endpoint> upstream)
     : shared_(clock, std::move(upstream)),
-      settings_(std::make_shared<const Settings>(
+      settings_(std::make_shared<const WorkerSettings>(
           control::with_stage(own(*live.file), live.state->composed().config))),
       dispatcher_(
           config(), config().workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
@@ -143,8 +143,8 @@ std::shared_ptr<const control::HostConfig> Proxy::read(ConfigErrors& errors,
 }
 
 void Proxy::use(const control::HostConfig& file, const stage::Config& stage) {
-  auto settings =
-      std::make_shared<const Settings>(control::with_stage(own(file), stage), settings_.get());
+  auto settings = std::make_shared<const WorkerSettings>(control::with_stage(own(file), stage),
+                                                         settings_.get());
   settings_before_ = std::exchange(settings_, std::move(settings));
   const Timeouts& timeouts = config().timeouts;
   shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);

@@ -14,9 +14,9 @@
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
 #include "proxy/pump/spare_memory.h"
-#include "proxy/settings.h"
 #include "proxy/shared_state.h"
 #include "proxy/worker.h"
+#include "proxy/worker_settings.h"
 
 namespace vpfs::proxy {
 
@@ -62,8 +62,8 @@ class Proxy final : private control::Program {
   [[nodiscard]] const Config& config() const { return settings_->config; }
 
   SharedState shared_;
-  SettingsPtr settings_;
-  SettingsPtr settings_before_;  // freed by this thread, so that no worker stalls
+  WorkerSettingsPtr settings_;
+  WorkerSettingsPtr settings_before_;  // freed by this thread, so that no worker stalls
   Dispatcher dispatcher_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t next_worker_ = 0;

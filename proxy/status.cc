@@ -34,7 +34,7 @@ ordered_json describe(const Counters& counters) {
 
 }  // namespace
 
-std::string status_text(const Settings& settings, SharedState& shared,
+std::string status_text(const WorkerSettings& settings, SharedState& shared,
                         const control::HostStatus& host) {
   const Config& config = settings.config;
   ordered_json status = {

@@ -37,7 +37,8 @@ bool is_local(const net::Socket& socket) {
 
 }  // namespace
 
-Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher, SettingsPtr settings)
+Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher,
+               WorkerSettingsPtr settings)
     : index_(index),
       shared_(shared),
       dispatcher_(dispatcher),
@@ -62,7 +63,7 @@ void Worker::adopt(int client_socket, const net::Endpoint& client) {
   });
 }
 
-void Worker::use(SettingsPtr settings) {
+void Worker::use(WorkerSettingsPtr settings) {
   asio::post(context_, [this, settings = std::move(settings)]() mutable {
     const PumpThread::Event event(pump_thread_);
     // Sessions take the settings on with their next bytes.

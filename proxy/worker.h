@@ -16,8 +16,8 @@
 #include "proxy/identifier.h"
 #include "proxy/pump/pump_thread.h"
 #include "proxy/pump/socket_calls.h"
-#include "proxy/settings.h"
 #include "proxy/shared_state.h"
+#include "proxy/worker_settings.h"
 
 namespace vpfs::proxy {
 
@@ -27,7 +27,8 @@ class Session;
 // the constructor, run() and the methods marked so may be called from other threads.
 class Worker {
  public:
-  Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher, SettingsPtr settings);
+  Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher,
+         WorkerSettingsPtr settings);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -37,7 +38,7 @@ class Worker {
 
   // From any thread.
   void adopt(int client_socket, const net::Endpoint& client);
-  void use(SettingsPtr settings);
+  void use(WorkerSettingsPtr settings);
   void wake_up();
   // Calls `done` on the worker's thread with all connections and what they have shown. Takes
   // several events, so that no request waits long.
@@ -52,7 +53,7 @@ class Worker {
   [[nodiscard]] std::uint64_t event() const { return pump_thread_.event(); }
   [[nodiscard]] SharedState& shared() { return shared_; }
   // Valid until the end of the event.
-  [[nodiscard]] const Settings& settings() const { return *settings_; }
+  [[nodiscard]] const WorkerSettings& settings() const { return *settings_; }
   // Changes with every reload.
   [[nodiscard]] std::uint64_t settings_number() const { return settings_number_; }
   [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
@@ -98,7 +99,7 @@ class Worker {
   const std::size_t index_;
   SharedState& shared_;
   Dispatcher& dispatcher_;
-  SettingsPtr settings_;
+  WorkerSettingsPtr settings_;
   std::uint64_t settings_number_ = 1;
   asio::io_context context_{1};  // one thread runs it
   asio::executor_work_guard<asio::io_context::executor_type> work_;

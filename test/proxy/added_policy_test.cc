@@ -72,7 +72,7 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   control::GateAccess access(dispatcher, at_now);
   control::SnapshotReader reader;
   const auto status = nlohmann::json::parse(
-      status_text(Settings(config_), shared, {.snapshot = reader.read(access)}));
+      status_text(WorkerSettings(config_), shared, {.snapshot = reader.read(access)}));
   EXPECT_EQ(status["policy"], "round_robin");
   EXPECT_EQ(status["rest_us"], 5000);
   EXPECT_EQ(status["order"], "in turn");

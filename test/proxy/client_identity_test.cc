@@ -46,7 +46,7 @@ class ClientIdentityTest : public ::testing::Test {
     return name;
   }
 
-  const Settings settings_{make_config()};
+  const WorkerSettings settings_{make_config()};
   std::optional<std::string_view> hint_;
   CountingClock clock_;
   SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), 1)};

@@ -8,7 +8,7 @@
 
 #include "control/host/gate_access.h"
 #include "proxy/config/config.h"
-#include "proxy/settings.h"
+#include "proxy/worker_settings.h"
 #include "test/proxy/counting_clock.h"
 
 namespace vpfs::proxy {
@@ -49,7 +49,7 @@ class ClientListTest : public ::testing::Test {
   }
 
   CountingClock clock_;
-  const Settings settings_{make_config()};
+  const WorkerSettings settings_{make_config()};
   Dispatcher dispatcher_{settings_.config, 1, [](std::size_t) {}, clock_.now()};
   control::GateAccess access_{dispatcher_, clock_};
   ClientList list_;

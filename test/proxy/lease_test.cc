@@ -11,9 +11,9 @@
 #include "net/socket_options.h"
 #include "proxy/config/config.h"
 #include "proxy/dispatcher.h"
-#include "proxy/settings.h"
 #include "proxy/shared_state.h"
 #include "proxy/worker.h"
+#include "proxy/worker_settings.h"
 #include "test/support/io_messages.h"
 #include "test/support/servers/wire_peer.h"
 
@@ -26,11 +26,11 @@ using test::WirePeer;
 
 class LeaseTest : public ::testing::Test {
  protected:
-  static SettingsPtr settings_of() {
+  static WorkerSettingsPtr settings_of() {
     ConfigErrors errors("lease_test");
     Config config = parse_config("proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}", errors);
     EXPECT_EQ(errors.to_string(), "");
-    return std::make_shared<const Settings>(std::move(config));
+    return std::make_shared<const WorkerSettings>(std::move(config));
   }
   LeaseTest() { net::ignore_broken_pipes(); }
   ~LeaseTest() override {
@@ -57,7 +57,7 @@ class LeaseTest : public ::testing::Test {
   FakeDataServer upstream_;
   SystemClock clock_;
   SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), upstream_.port())};
-  SettingsPtr settings_ = settings_of();
+  WorkerSettingsPtr settings_ = settings_of();
   Dispatcher dispatcher_{settings_->config, 1, [this](std::size_t) { worker_.wake_up(); },
                          clock_.now()};
   Worker worker_{0, shared_, dispatcher_, settings_};

@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 TEST(ProxyStatus, ItsOwnFieldsAreAroundThoseOfTheStage) {
   Config config;
   config.listen = "127.0.0.1:3334";
-  const Settings settings(std::move(config));
+  const WorkerSettings settings(std::move(config));
   const CountingClock clock;
   SharedState shared(clock, net::Endpoint(asio::ip::address_v4::loopback(), 1));
   shared.counters.connections_open = 3;
@@ -47,7 +47,7 @@ TEST(ProxyStatus, ItsOwnFieldsAreAroundThoseOfTheStage) {
 }
 
 TEST(ProxyStatus, AProxyOfRedirectedClientsSaysSo) {
-  const Settings settings{Config()};
+  const WorkerSettings settings{Config()};
   const CountingClock clock;
   SharedState shared(clock, std::nullopt);
   Dispatcher dispatcher(

@@ -16,8 +16,8 @@
 #include "net/socket_options.h"
 #include "proxy/config/config.h"
 #include "proxy/dispatcher.h"
-#include "proxy/settings.h"
 #include "proxy/shared_state.h"
+#include "proxy/worker_settings.h"
 #include "test/proxy/counting_clock.h"
 #include "test/support/io_messages.h"
 #include "test/support/servers/wire_peer.h"
@@ -34,7 +34,7 @@ using test::WirePeer;
 
 class WorkerTest : public ::testing::Test {
  protected:
-  static SettingsPtr settings_of(unsigned depth) {
+  static WorkerSettingsPtr settings_of(unsigned depth) {
     ConfigErrors errors("worker_test");
     Config config = parse_config(
         "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n"
@@ -43,7 +43,7 @@ class WorkerTest : public ::testing::Test {
             std::to_string(depth) + "}}\n",
         errors);
     EXPECT_EQ(errors.to_string(), "");
-    return std::make_shared<const Settings>(std::move(config));
+    return std::make_shared<const WorkerSettings>(std::move(config));
   }
 
   WorkerTest() {
@@ -101,7 +101,7 @@ class WorkerTest : public ::testing::Test {
   std::optional<FakeDataServer> upstream_{std::in_place};
   CountingClock clock_;
   SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), upstream_->port())};
-  SettingsPtr settings_ = settings_of(1);
+  WorkerSettingsPtr settings_ = settings_of(1);
   Dispatcher dispatcher_{settings_->config, 1, [this](std::size_t) { worker_.wake_up(); },
                          clock_.now()};
   Worker worker_{0, shared_, dispatcher_, settings_};
@@ -282,7 +282,7 @@ TEST_F(WorkerTest, AReloadLetsGoWhatMayGoNow) {
   WirePeer server = upstream_->accept();
   for (unsigned tag = 1; tag <= 4; ++tag) ASSERT_TRUE(client.send(read_of(tag)));
   ASSERT_TRUE(comes_to(1, 3));
-  const SettingsPtr next = settings_of(3);
+  const WorkerSettingsPtr next = settings_of(3);
   dispatcher_.reconfigure(next->config, clock_.now());
   worker_.use(next);
   ASSERT_TRUE(comes_to(3, 1));
@@ -311,7 +311,7 @@ TEST_F(WorkerTest, StoppedItClosesAllConnections) {
 // so the bound is above one.
 TEST_F(WorkerTest, ABurstOfRequestsReadsTheClockOnceForEachEvent) {
   constexpr unsigned kRequests = 200;
-  const SettingsPtr next = settings_of(kRequests);
+  const WorkerSettingsPtr next = settings_of(kRequests);
   dispatcher_.reconfigure(next->config, clock_.now());
   worker_.use(next);
   WirePeer client = new_client();

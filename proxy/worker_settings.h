@@ -14,9 +14,9 @@ namespace vpfs::proxy {
 
 // A configuration that is ready for use. Each thread keeps its copy until a reload gives it
 // another.
-struct Settings : control::Settings<Config> {
+struct WorkerSettings : control::Settings<Config> {
   // `before`: as that of control::Settings.
-  explicit Settings(Config from, const Settings* before = nullptr)
+  explicit WorkerSettings(Config from, const WorkerSettings* before = nullptr)
       : control::Settings<Config>(std::move(from), before) {
     for (const std::string& server : config.servers) {
       if (const auto block = stage::AddressBlock::parse(server)) servers.push_back(*block);
@@ -31,6 +31,6 @@ struct Settings : control::Settings<Config> {
   std::vector<stage::AddressBlock> servers;
 };
 
-using SettingsPtr = std::shared_ptr<const Settings>;  // shared by the threads
+using WorkerSettingsPtr = std::shared_ptr<const WorkerSettings>;  // shared by the threads
 
 }  // namespace vpfs::proxy
