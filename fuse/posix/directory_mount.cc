@@ -130,7 +130,7 @@ DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
       names_(names),
       clock_(clock),
       jobs_(options.jobs, clock),
-      settings_(std::make_shared<const Settings>(
+      settings_(std::make_shared<const MountSettings>(
           control::with_stage(own(*live.file), live.state->composed().config))),
       gate_(
           settings_, [this](TimePoint by) { ask_by(by); }, std::random_device()(), clock.now()),
@@ -210,7 +210,7 @@ std::shared_ptr<const control::HostConfig> DirectoryMount::read(ConfigErrors& er
 
 void DirectoryMount::use(const control::HostConfig& file, const stage::Config& stage) {
   auto settings =
-      std::make_shared<const Settings>(control::with_stage(own(file), stage), settings_.get());
+      std::make_shared<const MountSettings>(control::with_stage(own(file), stage), settings_.get());
   settings_before_ = std::exchange(settings_, std::move(settings));
   gate_.use(settings_, clock_.now());
   if (!server_) return;

@@ -71,8 +71,8 @@ class DirectoryMount final : private control::Program {
   control::HostNames& names_;
   const Clock& clock_;
   ProcessJobs jobs_;
-  SettingsPtr settings_;
-  SettingsPtr settings_before_;
+  MountSettingsPtr settings_;
+  MountSettingsPtr settings_before_;
   IoGate gate_;
   control::Host host_;
   asio::steady_timer question_timer_;

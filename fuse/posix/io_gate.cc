@@ -15,14 +15,14 @@ constexpr std::size_t kUsersAtOnce = 64;
 constexpr std::size_t kFilesAtOnce = 256;
 }  // namespace
 
-IoGate::IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again,
+IoGate::IoGate(MountSettingsPtr settings, std::function<void(TimePoint by)> ask_again,
                std::uint64_t seed, TimePoint now)
     : StageGate(settings->config, now),
       ask_again_(std::move(ask_again)),
       settings_(std::move(settings)),
       known_(seed) {}
 
-void IoGate::use(SettingsPtr settings, TimePoint now) {
+void IoGate::use(MountSettingsPtr settings, TimePoint now) {
   inspect(now, [&](stage::Stage&, TimePoint) {
     settings_ = settings;
     forget_numbers();

@@ -24,8 +24,8 @@
 
 namespace vpfs::fuse {
 
-using Settings = control::Settings<Config>;
-using SettingsPtr = std::shared_ptr<const Settings>;  // shared with the gate's owner
+using MountSettings = control::Settings<Config>;
+using MountSettingsPtr = std::shared_ptr<const MountSettings>;  // shared with the gate's owner
 
 // The stage of a mounted directory: every request passes it before any thread works on it. Threads
 // bring requests, and take away those that may go, also those of other threads. What keeps a lock
@@ -35,10 +35,10 @@ class IoGate final : public control::StageGate {
  public:
   // `ask_again` is called by any thread when release() has to be called soon, with the latest time
   // for it; it must only post. `seed` is unknown to the mount's users.
-  IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again, std::uint64_t seed,
+  IoGate(MountSettingsPtr settings, std::function<void(TimePoint by)> ask_again, std::uint64_t seed,
          TimePoint now);
 
-  void use(SettingsPtr settings, TimePoint now);
+  void use(MountSettingsPtr settings, TimePoint now);
 
   // A request has come; `size` bytes, or zero for names and attributes. Appends to `go` what may go
   // now. REQUIRES: its fields beside those of the stage are set, and its kind.
@@ -111,7 +111,7 @@ class IoGate final : public control::StageGate {
 
   const std::function<void(TimePoint by)> ask_again_;
   // The lock guards what follows.
-  SettingsPtr settings_;
+  MountSettingsPtr settings_;
   stage::KnownIdentities<Belonging> known_;
   std::deque<User> users_;
   std::uint64_t others_ = 0;

@@ -19,11 +19,11 @@ using ::testing::IsEmpty;
 
 class IoGateTest : public ::testing::Test {
  protected:
-  static SettingsPtr settings_of(const std::string& text) {
+  static MountSettingsPtr settings_of(const std::string& text) {
     ConfigErrors errors("io_gate_test");
     Config config = parse_config(text, errors);
     EXPECT_EQ(errors.to_string(), "");
-    return std::make_shared<const Settings>(std::move(config));
+    return std::make_shared<const MountSettings>(std::move(config));
   }
   IoGate& open(const std::string& text) {
     return gate_.emplace(
@@ -218,7 +218,7 @@ TEST_F(IoGateTest, AllThatIsHeldCanBeTakenOut) {
 TEST_F(IoGateTest, NewRulesHoldForOpenFilesToo) {
   open("rules: [{match: {jobid: a}, virtual_pfs: default}]");
   end(arrive("a", 4096));
-  const SettingsPtr next = settings_of(
+  const MountSettingsPtr next = settings_of(
       "virtual_pfs: {x: {weight: 2}, default: {weight: 1}}\n"
       "rules: [{match: {jobid: a}, virtual_pfs: x}]");
   gate_->use(next, clock_.now());
@@ -276,7 +276,7 @@ registered_jobs:
     EXPECT_EQ(errors.to_string(), "");
     config.node_addresses = {stage::Address::parse("fd00::7").value(),
                              stage::Address::parse("10.0.0.7").value()};
-    auto settings = std::make_shared<const Settings>(std::move(config));
+    auto settings = std::make_shared<const MountSettings>(std::move(config));
     gate_.emplace(
         settings, [](TimePoint) {}, 1, clock_.now());
   }
