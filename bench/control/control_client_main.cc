@@ -37,7 +37,7 @@ constexpr std::size_t kMostAnswer = 64 << 20;
 constexpr std::uint64_t kBytesPerSecond = 1ULL << 40;
 constexpr std::uint64_t kOperationsPerSecond = 1'000'000'000;
 
-struct Settings {
+struct ControlLoadSettings {
   std::string socket;
   std::uint32_t period_ms = 50;
   std::uint32_t lease_ms = 1000;
@@ -112,9 +112,10 @@ class BlockingConnection {
   bool received_ = false;  // and memory_ holds it
 };
 
-class Coordinator {
+class LoadingCoordinator {
  public:
-  explicit Coordinator(const Settings& settings) : settings_(settings), stage_(settings.socket) {
+  explicit LoadingCoordinator(const ControlLoadSettings& settings)
+      : settings_(settings), stage_(settings.socket) {
     request_.set_id(1);
     control::Hello& hello = *request_.mutable_hello();
     hello.set_version(1);
@@ -204,7 +205,7 @@ class Coordinator {
     }
   }
 
-  const Settings& settings_;
+  const ControlLoadSettings& settings_;
   SystemClock clock_;
   BlockingConnection stage_;
   control::Envelope request_;
@@ -220,7 +221,7 @@ class Coordinator {
 };
 
 // Uses the processor alone: neither memory nor locks of others.
-void burn(const Settings& settings) {
+void burn(const ControlLoadSettings& settings) {
   const auto used = [] {
     timespec time = {};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -235,12 +236,12 @@ void burn(const Settings& settings) {
   }
 }
 
-int run(const Settings& settings) {
+int run(const ControlLoadSettings& settings) {
   if (settings.burn_us > 0) {
     burn(settings);
     return 0;
   }
-  Coordinator coordinator(settings);
+  LoadingCoordinator coordinator(settings);
   coordinator.run();
   std::cout << coordinator.results().dump() << std::endl;
   return 0;
@@ -250,7 +251,7 @@ int run(const Settings& settings) {
 }  // namespace vpfs
 
 int main(int argc, char** argv) {
-  vpfs::Settings settings;
+  vpfs::ControlLoadSettings settings;
   vpfs::OptionParser app("Plays a coordinator on a control port until SIGTERM.");
   const vpfs::Option socket =
       app.add_option("--socket", settings.socket, "the control socket of a stage");

@@ -16,7 +16,7 @@
 namespace vpfs {
 namespace {
 
-struct Settings {
+struct StageBenchSettings {
   std::uint32_t batches = 20'000;
   std::uint32_t rounds = 1000;
 };
@@ -25,7 +25,7 @@ void print(const nlohmann::ordered_json& line) {
   std::cout << line.dump() << std::endl;
 }
 
-void run_classify(const Settings& settings) {
+void run_classify(const StageBenchSettings& settings) {
   for (const ClassifySample& each : measure_classify(settings.batches)) {
     print({{"case", "classify"},
            {"attribute", each.attribute},
@@ -47,17 +47,17 @@ void print_rows(const char* name, const std::vector<RowsSample>& samples, std::u
   }
 }
 
-void run_copy(const Settings& settings) {
+void run_copy(const StageBenchSettings& settings) {
   print_rows("copy", measure_copy(settings.rounds), settings.rounds);
 }
 
-void run_retire(const Settings& settings) {
+void run_retire(const StageBenchSettings& settings) {
   print_rows("retire", measure_retire(settings.rounds), settings.rounds);
 }
 
 struct Case {
   const char* name;
-  void (*run)(const Settings& settings);
+  void (*run)(const StageBenchSettings& settings);
 };
 constexpr std::array kCases = {Case{.name = "classify", .run = run_classify},
                                Case{.name = "copy", .run = run_copy},
@@ -67,7 +67,7 @@ constexpr std::array kCases = {Case{.name = "classify", .run = run_classify},
 }  // namespace vpfs
 
 int main(int argc, char** argv) {
-  vpfs::Settings settings;
+  vpfs::StageBenchSettings settings;
   std::vector<std::string> wanted;
   std::vector<std::string> names;
   for (const vpfs::Case& each : vpfs::kCases) names.emplace_back(each.name);

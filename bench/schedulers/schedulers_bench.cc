@@ -143,7 +143,7 @@ constexpr std::array kVariants = {
     Variant{.name = "tbf", .policy = "tbf", .share = limited_share},
 };
 
-struct Settings {
+struct SchedulerBenchSettings {
   std::uint64_t requests = 300'000;  // per measurement
   std::uint32_t rounds = 7;          // the result is their median
   std::uint64_t turns = 0;           // turns of every flow before the measurement
@@ -289,7 +289,8 @@ double clock_cost(const Clock& clock) {
 }
 
 template <typename Load>
-Sample measure(Load load, const Settings& settings, std::uint32_t flows, const Clock& clock) {
+Sample measure(Load load, const SchedulerBenchSettings& settings, std::uint32_t flows,
+               const Clock& clock) {
   const std::uint64_t requests = settings.requests;
   const std::uint64_t warm_up = requests / 4 + settings.turns * flows;
   for (std::uint64_t i = 0; i < warm_up; ++i) load.one_request();
@@ -348,7 +349,7 @@ nlohmann::json row_of(std::string_view name, std::uint32_t flows, const Sample& 
 }
 
 // A round measures all policies in turn, so that a slow moment of the machine affects all of them.
-nlohmann::json run(const Settings& settings) {
+nlohmann::json run(const SchedulerBenchSettings& settings) {
   const SystemClock clock;
   nlohmann::json rows = nlohmann::json::array();
   print_header();
@@ -372,7 +373,7 @@ nlohmann::json run(const Settings& settings) {
   return rows;
 }
 
-nlohmann::json shown_settings(const Settings& settings) {
+nlohmann::json shown_settings(const SchedulerBenchSettings& settings) {
   return {{"requests", settings.requests},
           {"rounds", settings.rounds},
           {"flows", settings.flows},
@@ -400,7 +401,7 @@ nlohmann::json shown_settings(const Settings& settings) {
 
 int bench(int argc, char** argv) {
   OptionParser app{"Measures the nanoseconds per request of every scheduling policy."};
-  Settings settings;
+  SchedulerBenchSettings settings;
   std::string json_file;
   bool quick = false;
   app.add_option("--requests", settings.requests, "requests per measurement")

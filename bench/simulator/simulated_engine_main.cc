@@ -21,7 +21,7 @@
 namespace vpfs::sim {
 namespace {
 
-struct Settings {
+struct EngineBenchSettings {
   std::vector<std::uint32_t> pending = {1, 100, 10'000, 1'000'000};  // events at any time
   std::vector<std::uint32_t> cancels = {0, 50};  // percent of events that move another one
   std::uint64_t events = 5'000'000;              // that are measured
@@ -62,7 +62,7 @@ class Hold {
 };
 
 nlohmann::json measure(std::uint32_t pending, std::uint32_t cancel_percent,
-                       const Settings& settings) {
+                       const EngineBenchSettings& settings) {
   Hold hold(pending, cancel_percent, settings.seed);
   hold.run(pending);  // until every event was planned by another one
   const SystemClock clock;
@@ -75,7 +75,7 @@ nlohmann::json measure(std::uint32_t pending, std::uint32_t cancel_percent,
 }
 
 int bench(int argc, char** argv) {
-  Settings settings;
+  EngineBenchSettings settings;
   std::string json_path;
   OptionParser app("Events per second of the simulator's engine.");
   app.add_option("--pending", settings.pending, "Events that are planned at any time")

@@ -21,7 +21,7 @@
 namespace vpfs::sim {
 namespace {
 
-struct Settings {
+struct NetworkBenchSettings {
   std::vector<std::uint32_t> flows = {100, 300, 1000, 2000};  // at any time
   std::vector<std::string> policies = {"NP", "FP", "BA"};
   std::uint64_t ends = 2'000;  // that are measured
@@ -80,7 +80,7 @@ class Loop {
 };
 
 nlohmann::json measure(const NamedTopology& topology, const NamedPolicy& policy,
-                       std::uint32_t flows, const Settings& settings) {
+                       std::uint32_t flows, const NetworkBenchSettings& settings) {
   Loop loop(**topology.topology, policy.policy, settings.seed);
   for (std::uint32_t i = 0; i < flows; ++i) loop.start();
   loop.run(flows);  // until starts are spread over time
@@ -99,7 +99,7 @@ nlohmann::json measure(const NamedTopology& topology, const NamedPolicy& policy,
 }
 
 int bench(int argc, char** argv) {
-  Settings settings;
+  NetworkBenchSettings settings;
   std::string json_path;
   OptionParser app("Starts and ends of flows per second in the simulator's network.");
   app.add_option("--flows", settings.flows, "Flows at any time").separated_by_commas();

@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kMostWeight = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMostMicroseconds = std::uint64_t{1} << 50;
 
-struct Settings {
+struct CapTraceSettings {
   std::string policy;
   std::uint64_t capacity = 0;  // each second
   std::uint64_t cycle_us = 0;
@@ -115,7 +115,7 @@ class Numbers {
   std::map<std::pair<std::string, std::string>, std::uint32_t> pairs_;
 };
 
-void print_caps(std::vector<Cycle> cycles, const Settings& settings) {
+void print_caps(std::vector<Cycle> cycles, const CapTraceSettings& settings) {
   const Duration period = std::chrono::microseconds(settings.cycle_us);
   Psfa psfa;
   Numbers numbers;
@@ -156,7 +156,7 @@ int run(int argc, char** argv) {
       "job that was live on a stage in a cycle; a max of 0 is none. What is printed for it holds "
       "in "
       "the cycle after that."};
-  Settings settings;
+  CapTraceSettings settings;
   app.add_option("--policy", settings.policy, "psfa: the others have no caps to trace")
       .required()
       .one_of({"psfa"});

@@ -27,7 +27,7 @@ namespace {
 
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-struct Settings {
+struct FloorSettings {
   std::size_t stages = 50;
   std::string transport = "unix";
   std::vector<std::size_t> sizes;  // in the order in which messages are sent
@@ -101,7 +101,7 @@ control::PortAddress address_for(const std::string& transport) {
   return {.path = {}, .host = "127.0.0.1"};
 }
 
-void run(const Settings& settings) {
+void run(const FloorSettings& settings) {
   raise_file_limit();
   const std::vector<RoundTrip> cycle = round_trips(settings.sizes);
   control::PortAddress address = address_for(settings.transport);
@@ -145,7 +145,7 @@ void run(const Settings& settings) {
 }  // namespace vpfs::bench
 
 int main(int argc, char** argv) {
-  vpfs::bench::Settings settings;
+  vpfs::bench::FloorSettings settings;
   vpfs::OptionParser app("Measures control cycles without messages' contents.");
   app.add_option("--stages", settings.stages).positive();
   app.add_option("--transport", settings.transport, "unix, or tcp over loopback")

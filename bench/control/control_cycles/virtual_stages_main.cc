@@ -25,7 +25,7 @@ namespace {
 
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-struct Settings {
+struct VirtualStageSettings {
   StagesPlan plan;
   std::vector<std::string> addresses;
   net::TlsFiles tls;
@@ -88,7 +88,7 @@ void print(const char* event, const VirtualStages& stages) {
   std::cout << line.dump() << std::endl;
 }
 
-void run(Settings& settings) {
+void run(VirtualStageSettings& settings) {
   raise_file_limit();
   for (const std::string& each : settings.addresses) {
     const auto address = control::parse_port_address(each);
@@ -115,7 +115,7 @@ void run(Settings& settings) {
 }  // namespace vpfs::bench
 
 int main(int argc, char** argv) {
-  vpfs::bench::Settings settings;
+  vpfs::bench::VirtualStageSettings settings;
   vpfs::bench::StagesPlan& plan = settings.plan;
   vpfs::OptionParser app("Plays the stages of a site until SIGTERM.");
   app.add_option("--address", settings.addresses,
