@@ -280,8 +280,15 @@ BookPreparation::Problem BookPreparation::check(StartRule start) {
   start.rule = std::move(rule->text);
   if (rule->until) start.until = rule->until;
   if (Problem found = time_problem(start.until, "for")) return found;
+  if (start.origin == RuleOrigin::administrator) {
+    // It goes first, and the others stay as they are: no trial is needed.
+    const LiveRule made = {.text = start.rule, .until = start.until};
+    change_.differences.push_back({.name = start.rule.name,
+                                   .kind = Difference::Kind::added,
+                                   .before = "",
+                                   .after = line_of(made)});
+  }
   change_.operation.what = std::move(start);
-  find_differences();
   return std::nullopt;
 }
 
