@@ -39,11 +39,11 @@ struct Names {
   std::string jobid;
 };
 
-std::vector<Names> look_up(control::StageAccess& stage,
+std::vector<Names> look_up(control::StageGate& gate, TimePoint now,
                            const std::vector<const ShownIdentities::Row*>& rows) {
   std::vector<Names> names(rows.size());
   for (std::size_t first = 0; first < rows.size(); first += kNames) {
-    stage.inspect([&](stage::Stage& from, TimePoint) {
+    gate.inspect(now, [&](stage::Stage& from, TimePoint) {
       for (std::size_t i = first; i < std::min(rows.size(), first + kNames); ++i) {
         const stage::Place& place = rows[i]->place;
         if (from.virtual_pfs().is_there(place.id)) {
@@ -94,13 +94,13 @@ void ClientList::add(std::vector<ShownConnection> connections) {
   }
 }
 
-std::vector<control::Client> ClientList::messages(control::StageAccess& stage,
+std::vector<control::Client> ClientList::messages(control::StageGate& gate, TimePoint now,
                                                   const stage::Config& config) const {
   std::vector<const ShownIdentities::Row*> rows;
   for (const auto& [address, client] : clients_) {
     for (const ShownIdentities::Row& row : client.rows) rows.push_back(&row);
   }
-  const std::vector<Names> names = look_up(stage, rows);
+  const std::vector<Names> names = look_up(gate, now, rows);
   std::vector<control::Client> messages;
   messages.reserve(clients_.size());
   std::size_t next = 0;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "control/admin/stage_access.h"
+#include "control/gate/stage_gate.h"
 #include "control/wire/control.pb.h"
 #include "proxy/shown_identities.h"
 #include "stage/config/config.h"
@@ -25,7 +25,7 @@ class ClientList {
   void add(std::vector<ShownConnection> connections);
   // As messages, with the names of virtual PFSes and rules. Bytes of clients that are not UTF-8 or
   // not printable are replaced.
-  [[nodiscard]] std::vector<control::Client> messages(control::StageAccess& stage,
+  [[nodiscard]] std::vector<control::Client> messages(control::StageGate& gate, TimePoint now,
                                                       const stage::Config& config) const;
 
  private:

@@ -12,9 +12,27 @@ constexpr std::size_t kMostLooked = 256;
 
 }  // namespace
 
-Dispatcher::Dispatcher(const stage::Config& config, std::size_t workers, WakeUp wake_up,
-                       TimePoint now)
-    : StageGate(config, now), wake_up_(std::move(wake_up)), inboxes_(workers), epochs_(workers) {}
+Dispatcher::Dispatcher(SettingsPtr settings, std::size_t workers, WakeUp wake_up, TimePoint now)
+    : StageGate(settings->config, now),
+      wake_up_(std::move(wake_up)),
+      inboxes_(workers),
+      epochs_(workers),
+      settings_(std::move(settings)) {}
+
+void Dispatcher::use(Config config, TimePoint now) {
+  auto settings = std::make_shared<const Settings>(std::move(config), settings_.get());
+  act(now, [&](stage::Stage& stage, TimePoint at) {
+    stage.reconfigure(settings->config, at);
+    settings_before_.swap(settings_);
+    settings_.swap(settings);
+    forget_numbers();
+  });
+  ask_all_again();
+}
+
+void Dispatcher::reconfigure(const stage::Config& config, TimePoint now) {
+  use(control::with_stage(settings_->config, config), now);
+}
 
 void Dispatcher::ask_all_again() {
   for (std::size_t worker = 0; worker < inboxes_.size(); ++worker) wake_up_(worker);
@@ -54,6 +72,7 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
     std::erase(to_wake_, worker);
     epochs_[worker] = turn.epoch;
     next.epoch = epoch_;
+    if (turn.epoch != epoch_) next.settings = settings_;
     if (!to_wake_.empty()) wake = std::exchange(to_wake_, {});
     notices = stage.take_notices();
   });

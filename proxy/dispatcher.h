@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "control/host/stage_gate.h"
+#include "control/gate/stage_gate.h"
 #include "proxy/pending_io.h"
+#include "proxy/settings.h"
 #include "stage/stage.h"
 
 namespace vpfs::proxy {
@@ -41,14 +42,22 @@ struct Turn {
   }
 };
 
-// The stage of the data server, shared by all workers. It adds an inbox for each worker. Any thread
-// may call any method. A released request goes to the worker that owns its session.
+// The stage of the data server, shared by all workers. It adds an inbox for each worker, and the
+// settings that they all use. Any thread may call any method. A released request goes to the worker
+// that owns its session.
 class Dispatcher final : public control::StageGate {
  public:
   // Called without the lock when another worker has to take its turn. It must only post.
   using WakeUp = std::function<void(std::size_t worker)>;
 
-  Dispatcher(const stage::Config& config, std::size_t workers, WakeUp wake_up, TimePoint now);
+  Dispatcher(SettingsPtr settings, std::size_t workers, WakeUp wake_up, TimePoint now);
+
+  // Puts a configuration into force. Each worker gets the settings with its next turn.
+  void use(Config config, TimePoint now);
+  // The same with another part of the stage alone.
+  void reconfigure(const stage::Config& config, TimePoint now) override;
+  // Those in force. For the thread that changes them.
+  [[nodiscard]] const SettingsPtr& settings() const { return settings_; }
 
   // As stage::Stage::abandon(), under the lock.
   void abandon(PendingIo& io, TimePoint now);
@@ -63,6 +72,7 @@ class Dispatcher final : public control::StageGate {
     // When it changes, the worker forgets all virtual PFS numbers except those of its requests, and
     // takes another turn with the new epoch.
     std::uint64_t epoch = 0;
+    SettingsPtr settings;  // in force; null: the epoch is the same, and so are they
   };
   // Accounts for the turn. Appends to `released` the requests that `worker` is to forward now,
   // those of its inbox included.
@@ -78,12 +88,14 @@ class Dispatcher final : public control::StageGate {
   void hand_over(stage::Held& held);
 
   const WakeUp wake_up_;
+  SettingsPtr settings_before_;  // freed by the thread that changes them, so that no worker stalls
   // The gate's lock guards what follows, and the stage::Held part of every PendingIo in it.
   std::vector<std::vector<PendingIo*>> inboxes_;
   std::vector<std::size_t> to_wake_;
   std::vector<stage::Held*> let_go_;   // used within one turn
   std::vector<std::uint64_t> epochs_;  // of each worker
   std::uint64_t epoch_ = 0;
+  SettingsPtr settings_;
 };
 
 }  // namespace vpfs::proxy

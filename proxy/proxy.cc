@@ -64,10 +64,10 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
 Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
              std::optional<net::Endpoint> upstream)
     : shared_(clock, std::move(upstream)),
-      settings_(std::make_shared<const WorkerSettings>(
-          control::with_stage(own(*live.file), live.state->composed().config))),
       dispatcher_(
-          config(), config().workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
+          std::make_shared<const Settings>(
+              control::with_stage(own(*live.file), live.state->composed().config)),
+          own(*live.file).workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
           clock.now()),
       host_(*this, dispatcher_, std::move(live),
             {.name = kProgramName, .file = std::move(file), .names = names, .clock = clock}),
@@ -76,7 +76,7 @@ Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, co
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
   dispatcher_.set_hold(shared_.hold.load(), clock.now());
   for (std::size_t i = 0; i < config().workers; ++i) {
-    workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_, settings_));
+    workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_));
   }
 }
 
@@ -142,25 +142,20 @@ std::shared_ptr<const control::HostConfig> Proxy::read(ConfigErrors& errors,
   return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
 
-void Proxy::use(const control::HostConfig& file, const stage::Config& stage) {
-  auto settings = std::make_shared<const WorkerSettings>(control::with_stage(own(file), stage),
-                                                         settings_.get());
-  settings_before_ = std::exchange(settings_, std::move(settings));
+std::vector<std::string> Proxy::use(const control::HostConfig& file, const stage::Config& stage) {
+  const WorkerSettingsPtr before = dispatcher_.settings();
+  dispatcher_.use(control::with_stage(own(file), stage), shared_.clock.now());
   const Timeouts& timeouts = config().timeouts;
   shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);
-  dispatcher_.reconfigure(config(), shared_.clock.now());
-  for (const std::unique_ptr<Worker>& worker : workers_) worker->use(settings_);
-}
-
-std::vector<std::string> Proxy::changes() const {
-  return proxy::changes(settings_before_->config, settings_->config);
+  return changes(before->config, config());
 }
 
 std::string Proxy::status(const control::HostStatus& host) {
-  return status_text(*settings_, shared_, host);
+  return status_text(*dispatcher_.settings(), shared_, host);
 }
 
 void Proxy::describe(control::StatsReply& reply) {
+  host_.describe(reply);
   reply.set_connections(shared_.counters.connections_open);
   reply.set_upstream(config().upstream);
 }
@@ -178,7 +173,7 @@ void Proxy::list_clients(std::function<void(std::vector<control::Client>)> done)
       asio::post(context, [this, gathered, done, connections = std::move(connections)]() mutable {
         gathered->clients.add(std::move(connections));
         if (--gathered->missing > 0) return;
-        done(gathered->clients.messages(host_.access(), config()));
+        done(gathered->clients.messages(dispatcher_, shared_.clock.now(), config()));
       });
     });
   }

@@ -46,8 +46,8 @@ class Proxy final : private control::Program {
   [[nodiscard]] std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,
                                                                 const control::HostConfig& running,
                                                                 const stage::Names& names) override;
-  void use(const control::HostConfig& file, const stage::Config& stage) override;
-  [[nodiscard]] std::vector<std::string> changes() const override;
+  [[nodiscard]] std::vector<std::string> use(const control::HostConfig& file,
+                                             const stage::Config& stage) override;
   [[nodiscard]] std::string status(const control::HostStatus& host) override;
   void describe(control::StatsReply& reply) override;
   void list_clients(std::function<void(std::vector<control::Client>)> done) override;
@@ -59,11 +59,9 @@ class Proxy final : private control::Program {
   void check_drained(TimePoint deadline);
   void arm_memory();
 
-  [[nodiscard]] const Config& config() const { return settings_->config; }
+  [[nodiscard]] const Config& config() const { return dispatcher_.settings()->config; }
 
   SharedState shared_;
-  WorkerSettingsPtr settings_;
-  WorkerSettingsPtr settings_before_;  // freed by this thread, so that no worker stalls
   Dispatcher dispatcher_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t next_worker_ = 0;

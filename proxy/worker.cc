@@ -37,12 +37,11 @@ bool is_local(const net::Socket& socket) {
 
 }  // namespace
 
-Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher,
-               WorkerSettingsPtr settings)
+Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher)
     : index_(index),
       shared_(shared),
       dispatcher_(dispatcher),
-      settings_(std::move(settings)),
+      settings_(dispatcher.settings()),
       work_(asio::make_work_guard(context_)),
       sweep_timer_(context_),
       ask_again_(context_),
@@ -60,17 +59,6 @@ void Worker::run() {
 void Worker::adopt(int client_socket, const net::Endpoint& client) {
   asio::post(context_, [this, client_socket, client] {
     asio::co_spawn(context_, open_session(client_socket, client), asio::detached);
-  });
-}
-
-void Worker::use(WorkerSettingsPtr settings) {
-  asio::post(context_, [this, settings = std::move(settings)]() mutable {
-    const PumpThread::Event event(pump_thread_);
-    // Sessions take the settings on with their next bytes.
-    settings_ = std::move(settings);
-    ++settings_number_;
-    identifier_.forget_all();
-    need_turn_ = true;
   });
 }
 
@@ -231,14 +219,22 @@ void Worker::end_of_event() {
 
 void Worker::take_turn() {
   released_.clear();
-  const Dispatcher::Next next = dispatcher_.turn(index_, turn_, now(), released_);
+  Dispatcher::Next next = dispatcher_.turn(index_, turn_, now(), released_);
   ask_again_at(next.until);
   for (const Turn::End& each : turn_.ended) recycle(*each.io);
   turn_.clear();
   // The next turn tells the dispatcher that the old numbers are forgotten.
   need_turn_ = std::exchange(turn_.epoch, next.epoch) != next.epoch;
-  if (need_turn_) identifier_.forget_all();
+  if (need_turn_) take_on(std::move(next.settings));
   for (PendingIo* io : released_) io->session->release(*io);
+}
+
+// Sessions take other settings on with their next bytes.
+void Worker::take_on(SettingsPtr settings) {
+  identifier_.forget_all();
+  if (settings_ == settings) return;
+  settings_ = std::move(settings);
+  ++settings_number_;
 }
 
 void Worker::ask_again_at(std::optional<TimePoint> until) {

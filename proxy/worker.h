@@ -27,8 +27,7 @@ class Session;
 // the constructor, run() and the methods marked so may be called from other threads.
 class Worker {
  public:
-  Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher,
-         WorkerSettingsPtr settings);
+  Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -38,7 +37,6 @@ class Worker {
 
   // From any thread.
   void adopt(int client_socket, const net::Endpoint& client);
-  void use(WorkerSettingsPtr settings);
   void wake_up();
   // Calls `done` on the worker's thread with all connections and what they have shown. Takes
   // several events, so that no request waits long.
@@ -93,6 +91,7 @@ class Worker {
   void sweep(std::size_t parts);
   void refuse_overdue(TimePoint now);
   void take_turn();
+  void take_on(SettingsPtr settings);
   void ask_again_at(std::optional<TimePoint> until);
   void end_of_event();
 

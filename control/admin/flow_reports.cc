@@ -52,8 +52,8 @@ std::optional<stage::VirtualPfsId> FlowReports::find(std::uint32_t flow) const {
   return stage::VirtualPfsId{.app = AppId{flow}, .generation = told_[flow].generation};
 }
 
-void FlowReports::add(StageAccess& stage, Flows& flows, Report& report) {
-  stage.copy_counters(rows_);
+void FlowReports::add(StageGate& gate, TimePoint now, Flows& flows, Report& report) {
+  gate.copy_counters(now, rows_);
   if (told_.size() < rows_.size()) told_.resize(rows_.size());
   new_.clear();
   for (std::uint32_t flow = 0; flow < rows_.size(); ++flow) {
@@ -68,33 +68,33 @@ void FlowReports::add(StageAccess& stage, Flows& flows, Report& report) {
     }
     if (!row.is_there) continue;
     const stage::Counters& counters = row.counters;
-    const Told now = {.announced = true,
-                      .generation = row.id.generation,
-                      .arrived = counters.arrived.all().requests,
-                      .sent = counters.sent.all().requests,
-                      .done = counters.done.all().requests,
-                      .queued = counters.queued.requests,
-                      .limited = counters.held.limit,
-                      .present = row.share.present};
+    const Told seen = {.announced = true,
+                       .generation = row.id.generation,
+                       .arrived = counters.arrived.all().requests,
+                       .sent = counters.sent.all().requests,
+                       .done = counters.done.all().requests,
+                       .queued = counters.queued.requests,
+                       .limited = counters.held.limit,
+                       .present = row.share.present};
     if (!told.announced) {
       new_.push_back(row.id);
-    } else if (now.arrived == told.arrived && now.sent == told.sent && now.done == told.done &&
-               now.queued == told.queued && now.limited == told.limited &&
-               now.present == told.present) {
+    } else if (seen.arrived == told.arrived && seen.sent == told.sent && seen.done == told.done &&
+               seen.queued == told.queued && seen.limited == told.limited &&
+               seen.present == told.present) {
       continue;
     }
-    told = now;
+    told = seen;
     fill(*report.add_flows(), flow, row);
   }
-  if (!new_.empty()) announce(stage, flows);
+  if (!new_.empty()) announce(gate, now, flows);
 }
 
-void FlowReports::announce(StageAccess& stage, Flows& flows) {
+void FlowReports::announce(StageGate& gate, TimePoint now, Flows& flows) {
   for (std::size_t first = 0; first < new_.size(); first += kNames) {
     std::vector<Named> named;
     const auto part = std::span(new_).subspan(first, std::min(kNames, new_.size() - first));
     named.reserve(part.size());
-    stage.inspect([&](stage::Stage& from, TimePoint) {
+    gate.inspect(now, [&](stage::Stage& from, TimePoint) {
       const stage::VirtualPfsTable& table = from.virtual_pfs();
       for (const stage::VirtualPfsId id : part) {
         if (!table.is_there(id)) continue;

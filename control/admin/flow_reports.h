@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "control/admin/stage_access.h"
+#include "control/gate/stage_gate.h"
 #include "control/wire/control.pb.h"
 
 namespace vpfs::control {
@@ -16,7 +16,7 @@ class FlowReports {
  public:
   // Adds the flows that are not announced yet to `flows`, and to `report` those whose counters have
   // changed since the last call. Cost: a comparison for each virtual PFS.
-  void add(StageAccess& stage, Flows& flows, Report& report);
+  void add(StageGate& gate, TimePoint now, Flows& flows, Report& report);
 
   // The virtual PFS that a flow stands for; nothing: it was not announced, or it has ended.
   [[nodiscard]] std::optional<stage::VirtualPfsId> find(std::uint32_t flow) const;
@@ -33,7 +33,7 @@ class FlowReports {
     Duration present = {};
   };
 
-  void announce(StageAccess& stage, Flows& flows);
+  void announce(StageGate& gate, TimePoint now, Flows& flows);
 
   std::vector<Told> told_;  // by number
   std::vector<stage::CounterRow> rows_;

@@ -38,9 +38,30 @@ std::vector<std::string> look_up_host(const std::string& host) {
   return found;
 }
 
+class Databases final : public stage::Names {
+ public:
+  [[nodiscard]] std::optional<std::uint32_t> user(const std::string& name) const override {
+    return user_id(name);
+  }
+  [[nodiscard]] std::optional<std::uint32_t> group(const std::string& name) const override {
+    return group_id(name);
+  }
+  [[nodiscard]] std::vector<std::string> addresses(const std::string& host) const override {
+    return look_up_host(host);
+  }
+};
+
+const stage::Names& databases_of_host() {
+  static const Databases databases;
+  return databases;
+}
+
 }  // namespace
 
 struct HostNames::Kept {
+  explicit Kept(const stage::Names& from) : databases(from) {}
+
+  const stage::Names& databases;
   std::mutex mutex;  // guards what follows
   std::map<std::string, std::optional<std::uint32_t>> users;
   std::map<std::string, std::optional<std::uint32_t>> groups;
@@ -56,7 +77,7 @@ struct HostNames::Kept {
     return found;
   }
   std::vector<std::string> look_up(const std::string& host) {
-    return with_own(host, look_up_host(host));
+    return with_own(host, databases.addresses(host));
   }
 
   // Other requests do not wait while a name is looked up.
@@ -65,6 +86,17 @@ struct HostNames::Kept {
     auto found = look_up(name);
     const std::lock_guard lock(mutex);
     return answers.insert_or_assign(name, std::move(found)).first->second;
+  }
+  // Nothing: it is not kept, or kept as unknown.
+  template <typename Answers>
+  std::optional<typename Answers::mapped_type> known(const Answers& answers,
+                                                     const std::string& name) {
+    const std::lock_guard lock(mutex);
+    const auto found = answers.find(name);
+    if (found == answers.end() || found->second == typename Answers::mapped_type()) {
+      return std::nullopt;
+    }
+    return found->second;
   }
   template <typename Answers, typename LookUp>
   typename Answers::mapped_type answer(Answers& answers, const std::string& name,
@@ -78,22 +110,43 @@ struct HostNames::Kept {
   }
 };
 
-std::optional<std::uint32_t> NotedNames::user(const std::string& name) const {
-  wanted_.users.insert(name);
-  return 0;
+std::uint32_t NotedNames::user(const std::string& name) {
+  const auto known = names_.kept_->known(names_.kept_->users, name);
+  if (!known) wanted_.users.insert(name);
+  return answers_.users[name] = known ? **known : 0;
 }
 
-std::optional<std::uint32_t> NotedNames::group(const std::string& name) const {
-  wanted_.groups.insert(name);
-  return 0;
+std::uint32_t NotedNames::group(const std::string& name) {
+  const auto known = names_.kept_->known(names_.kept_->groups, name);
+  if (!known) wanted_.groups.insert(name);
+  return answers_.groups[name] = known ? **known : 0;
 }
 
-std::vector<std::string> NotedNames::addresses(const std::string& host) const {
-  wanted_.hosts.insert(host);
-  return {"127.0.0.1"};
+std::vector<std::string> NotedNames::addresses(const std::string& host) {
+  const auto known = names_.kept_->known(names_.kept_->hosts, host);
+  if (!known) wanted_.hosts.insert(host);
+  return answers_.hosts[host] = known ? *known : std::vector<std::string>{"127.0.0.1"};
 }
 
-HostNames::HostNames() : kept_(std::make_shared<Kept>()) {}
+WantedNames NotedNames::Answers::names() const {
+  WantedNames names;
+  for (const auto& [name, id] : users) names.users.insert(name);
+  for (const auto& [name, id] : groups) names.groups.insert(name);
+  for (const auto& [name, addresses] : hosts) names.hosts.insert(name);
+  return names;
+}
+
+bool NotedNames::Answers::hold(const HostNames& names) const {
+  const auto is_user = [&](const auto& each) { return names.user(each.first) == each.second; };
+  const auto is_group = [&](const auto& each) { return names.group(each.first) == each.second; };
+  const auto is_host = [&](const auto& each) { return names.addresses(each.first) == each.second; };
+  return std::ranges::all_of(users, is_user) && std::ranges::all_of(groups, is_group) &&
+         std::ranges::all_of(hosts, is_host);
+}
+
+HostNames::HostNames() : HostNames(databases_of_host()) {}
+
+HostNames::HostNames(const stage::Names& databases) : kept_(std::make_shared<Kept>(databases)) {}
 
 void HostNames::set_own(std::set<std::string> names, std::vector<std::string> addresses) {
   const std::lock_guard lock(kept_->mutex);
@@ -104,24 +157,31 @@ void HostNames::set_own(std::set<std::string> names, std::vector<std::string> ad
 }
 
 std::optional<std::uint32_t> HostNames::user(const std::string& name) const {
-  return kept_->answer(kept_->users, name, user_id);
+  if (noted_ != nullptr) return noted_->user(name);
+  return kept_->answer(kept_->users, name,
+                       [this](const std::string& each) { return kept_->databases.user(each); });
 }
 
 std::optional<std::uint32_t> HostNames::group(const std::string& name) const {
-  return kept_->answer(kept_->groups, name, group_id);
+  if (noted_ != nullptr) return noted_->group(name);
+  return kept_->answer(kept_->groups, name,
+                       [this](const std::string& each) { return kept_->databases.group(each); });
 }
 
 std::vector<std::string> HostNames::addresses(const std::string& host) const {
+  if (noted_ != nullptr) return noted_->addresses(host);
   return kept_->answer(kept_->hosts, host,
                        [this](const std::string& name) { return kept_->look_up(name); });
 }
 
 void HostNames::find_user(const std::string& name) const {
-  (void)kept_->find(kept_->users, name, user_id);
+  (void)kept_->find(kept_->users, name,
+                    [this](const std::string& each) { return kept_->databases.user(each); });
 }
 
 void HostNames::find_group(const std::string& name) const {
-  (void)kept_->find(kept_->groups, name, group_id);
+  (void)kept_->find(kept_->groups, name,
+                    [this](const std::string& each) { return kept_->databases.group(each); });
 }
 
 void HostNames::find_host(const std::string& name) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,25 +22,16 @@ struct WantedNames {
   [[nodiscard]] std::size_t size() const { return users.size() + groups.size() + hosts.size(); }
 };
 
-// Writes down which names a text has, and lets its reader go on: every name is known to it.
-class NotedNames final : public stage::Names {
- public:
-  [[nodiscard]] std::optional<std::uint32_t> user(const std::string& name) const override;
-  [[nodiscard]] std::optional<std::uint32_t> group(const std::string& name) const override;
-  [[nodiscard]] std::vector<std::string> addresses(const std::string& host) const override;
-
-  [[nodiscard]] const WantedNames& wanted() const { return wanted_; }
-
- private:
-  mutable WantedNames wanted_;
-};
+class NotedNames;
 
 // The users, groups and hosts that this machine knows (nsswitch.conf says from where). A name that
-// is not kept is looked up, which may take long: NameLookups does it beforehand. Any thread may
-// call; the copies share what they keep.
+// is not kept is looked up, which may take long: NameLookups does it beforehand, and NotedNames
+// says for which names. Any thread may call; the copies share what they keep.
 class HostNames final : public stage::Names {
  public:
   HostNames();
+  // Keeps what `databases` knows, instead of this machine; it outlives all copies.
+  explicit HostNames(const stage::Names& databases);
 
   // The names of this host, and its addresses, the best one first. A name that the databases do not
   // know, or only by addresses of other hosts, has the first address as well.
@@ -59,8 +51,46 @@ class HostNames final : public stage::Names {
   void bound(std::size_t most);
 
  private:
+  friend NotedNames;
   struct Kept;
-  std::shared_ptr<Kept> kept_;  // shared with look-ups whose callers have gone
+  std::shared_ptr<Kept> kept_;           // shared with look-ups whose callers have gone
+  mutable NotedNames* noted_ = nullptr;  // of the thread that reads with this copy
+};
+
+// While it lives, no name is looked up: one that is not kept, or kept as unknown, gets a made-up
+// answer, and is noted. So whoever reads a text with these names learns at the end whether what was
+// read counts, and otherwise which names to look up before it is read again.
+class NotedNames {
+ public:
+  // `names` outlives it. No other thread uses that copy meanwhile.
+  explicit NotedNames(const HostNames& names) : names_(names) { names_.noted_ = this; }
+  ~NotedNames() { names_.noted_ = nullptr; }
+  NotedNames(const NotedNames&) = delete;
+  NotedNames& operator=(const NotedNames&) = delete;
+
+  // Those with made-up answers.
+  [[nodiscard]] const WantedNames& wanted() const { return wanted_; }
+  // The answers, made-up ones too.
+  struct Answers {
+    std::map<std::string, std::uint32_t> users;
+    std::map<std::string, std::uint32_t> groups;
+    std::map<std::string, std::vector<std::string>> hosts;
+
+    [[nodiscard]] WantedNames names() const;
+    // Whether `names` would give the same.
+    [[nodiscard]] bool hold(const HostNames& names) const;
+  };
+  [[nodiscard]] const Answers& answers() const { return answers_; }
+
+ private:
+  friend HostNames;
+  [[nodiscard]] std::uint32_t user(const std::string& name);
+  [[nodiscard]] std::uint32_t group(const std::string& name);
+  [[nodiscard]] std::vector<std::string> addresses(const std::string& host);
+
+  const HostNames& names_;
+  WantedNames wanted_;
+  Answers answers_;
 };
 
 }  // namespace vpfs::control

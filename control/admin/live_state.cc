@@ -73,12 +73,6 @@ void LiveState::compose(const stage::ParsedRules* read) {
   composed_ = composer_.compose(*file_, book_.state(), read);
 }
 
-std::expected<stage::Change, stage::BookProblem> LiveState::prepare_with(
-    const stage::Config& file, stage::BookOperation operation, stage::ParsedRules& read) const {
-  return book_.prepare(std::move(operation), file,
-                       {.composer = &composer_, .suspended = &composed_.suspended, .read = &read});
-}
-
 std::expected<stage::Change, Error> LiveState::prepare(stage::BookOperation operation,
                                                        stage::ParsedRules* read) const {
   auto change =

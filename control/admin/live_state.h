@@ -36,9 +36,6 @@ class LiveState {
   // and what it reads now; may be null.
   [[nodiscard]] std::expected<stage::Change, Error> prepare(
       stage::BookOperation operation, stage::ParsedRules* read = nullptr) const;
-  // The same with other names, as a look at what will be asked for needs it.
-  [[nodiscard]] std::expected<stage::Change, stage::BookProblem> prepare_with(
-      const stage::Config& file, stage::BookOperation operation, stage::ParsedRules& read) const;
   // Journals a prepared change and carries it out. An error changes nothing.
   [[nodiscard]] std::expected<void, Error> carry_out(const stage::Change& change,
                                                      const stage::ParsedRules* read = nullptr);

@@ -69,11 +69,10 @@ std::string done_text(const Rule& request, const stage::Change& change, std::uin
 
 RuleAdministration::Outcome<RuleReply> RuleAdministration::rule(const Rule& request,
                                                                 const Caller& caller,
-                                                                ReadRequest* read) {
-  ReadRequest nothing;
+                                                                ReadRequest& read) {
   switch (request.action()) {
     case Rule::LIST:
-      return list_rules();
+      return list_rules({});
     case Rule::HISTORY:
       return history();
     case Rule::START:
@@ -82,16 +81,16 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::rule(const Rule& requ
     case Rule::APPLY:
     case Rule::CONFIRM:
     case Rule::ROLLBACK:
-      return change_rules(request, caller, read == nullptr ? nothing : *read);
+      return change_rules(request, caller, read);
     default:
       return std::unexpected(
           make_error(Error::UNSUPPORTED, "action", "this version does not know the action"));
   }
 }
 
-RuleAdministration::Outcome<RuleReply> RuleAdministration::list_rules() {
+RuleReply RuleAdministration::list_rules(const std::vector<StageSnapshot::Rule>& counted) const {
   RuleReply reply;
-  add_rules(*reply.mutable_rules(), live_, hooks_.count());
+  add_rules(*reply.mutable_rules(), live_, counted);
   const stage::BookState& state = live_.book().state();
   reply.set_version(state.version);
   if (state.pending) reply.set_confirm_by_at(state.pending->deadline.time_since_epoch().count());
@@ -117,31 +116,31 @@ RuleReply RuleAdministration::history() const {
 
 bool RuleAdministration::tick() {
   if (!live_.expire(now_())) return false;
-  hooks_.changed();
+  changed_ = true;
   return true;
 }
 
 RuleAdministration::Outcome<stage::Change> RuleAdministration::carry_out(
-    stage::BookOperation operation, stage::ParsedRules* read) {
+    stage::BookOperation operation) {
   (void)tick();
-  auto change = live_.prepare(std::move(operation), read);
+  auto change = live_.prepare(std::move(operation));
   if (!change) return change;
-  if (auto done = put_into_force(*change, read); !done) {
+  if (auto done = carry_out(*change); !done) {
     return std::unexpected(std::move(done.error()));
   }
   return change;
 }
 
-RuleAdministration::Outcome<void> RuleAdministration::put_into_force(
-    const stage::Change& change, const stage::ParsedRules* read) {
+RuleAdministration::Outcome<void> RuleAdministration::carry_out(const stage::Change& change,
+                                                                const stage::ParsedRules* read) {
   if (auto done = live_.carry_out(change, read); !done) return done;
   spdlog::info("{}: {}", change.operation.who, stage::command_of(change.operation));
-  hooks_.changed();
+  changed_ = true;
   return {};
 }
 
-std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
-    const Rule& request, const Caller& caller, const stage::Config& file, ReadRequest& read) const {
+RuleAdministration::Outcome<stage::BookOperation> RuleAdministration::operation_of(
+    const Rule& request, const Caller& caller, stage::ParsedRules& read) const {
   const WallTime now = now_();
   stage::BookOperation operation = {.at = now, .who = caller.name, .what = stage::Confirm{}};
   const std::vector<std::string> words = words_of(request.words());
@@ -158,13 +157,9 @@ std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
       operation.what = stage::StopRule{.name = request.name()};
       break;
     case Rule::APPLY: {
-      if (read.set) {
-        operation.what = *std::exchange(read.set, std::nullopt);
-        break;
-      }
       ConfigErrors errors(request.file_name().empty() ? "the file" : request.file_name());
-      stage::ApplySet set = stage::read_rule_set(request.file(), file, live_.book().state(),
-                                                 stage::parse_rule, errors, &read.rules);
+      stage::ApplySet set = stage::read_rule_set(request.file(), live_.file(), live_.book().state(),
+                                                 stage::parse_rule, errors, &read);
       if (!errors.empty()) {
         const std::string all = fmt::format("{}", fmt::join(errors.lines(), "; "));
         return std::unexpected(make_error(Error::INVALID, "", all));
@@ -181,30 +176,34 @@ std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
   return operation;
 }
 
+RuleAdministration::Outcome<stage::Change> RuleAdministration::prepare(
+    const Rule& request, const Caller& caller, stage::ParsedRules& read) const {
+  auto operation = operation_of(request, caller, read);
+  if (!operation) return std::unexpected(std::move(operation.error()));
+  return live_.prepare(std::move(*operation), &read);
+}
+
 WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& caller,
-                                         ReadRequest* read) const {
+                                         ReadRequest& read) const {
   if (live_.file().names == nullptr) return {};
-  const NotedNames noted;
+  const NotedNames noted(names_);
   if (request.has_job() && request.job().action() == Job::START) {
-    (void)read_job(request.job(), &noted);
+    (void)read_job(request.job(), &names_);
   } else if (request.has_rule()) {
     const Rule::Action action = request.rule().action();
     if (action != Rule::START && action != Rule::CHANGE && action != Rule::APPLY &&
         action != Rule::ROLLBACK) {
       return {};
     }
-    stage::Config file = live_.file();
-    file.names = &noted;
-    ReadRequest read_now;
-    auto operation = operation_of(request.rule(), caller, file, read_now);
-    if (operation) {
-      if (action == Rule::APPLY) read_now.set = std::get<stage::ApplySet>(operation->what);
-      auto change = live_.prepare_with(file, std::move(*operation), read_now.rules);
-      if (change) read_now.change = std::move(*change);
+    ReadRequest seen;
+    auto change = prepare(request.rule(), caller, seen.rules);
+    if (!noted.wanted().empty()) return noted.wanted();
+    if (change) {
+      seen.change = std::move(*change);
     } else {
-      read_now.mistake = std::move(operation.error());
+      seen.mistake = std::move(change.error());
     }
-    if (read != nullptr && noted.wanted().empty()) *read = std::move(read_now);
+    read = std::move(seen);
   }
   return noted.wanted();
 }
@@ -215,9 +214,7 @@ RuleAdministration::Outcome<stage::Change> RuleAdministration::prepared(const Ru
   if (tick()) read = {};
   if (read.mistake) return std::unexpected(*std::exchange(read.mistake, std::nullopt));
   if (read.change) return *std::exchange(read.change, std::nullopt);
-  auto operation = operation_of(request, caller, live_.file(), read);
-  if (!operation) return std::unexpected(std::move(operation.error()));
-  return live_.prepare(std::move(*operation), &read.rules);
+  return prepare(request, caller, read.rules);
 }
 
 RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Rule& request,
@@ -238,7 +235,7 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
                                                : "nothing was changed: this is a dry run");
     return reply;
   }
-  if (auto done = put_into_force(*change, &read.rules); !done) {
+  if (auto done = carry_out(*change, &read.rules); !done) {
     return std::unexpected(std::move(done.error()));
   }
   add(*change);

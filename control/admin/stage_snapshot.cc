@@ -14,12 +14,13 @@ constexpr std::size_t kRules = 32;
 
 // Calls visit(stage, now, index) for each index below `count`, `at_once` of them per lock.
 template <typename Visitor>
-void in_parts(StageAccess& access, std::size_t count, std::size_t at_once, Visitor&& visit) {
+void in_parts(StageGate& gate, TimePoint now, std::size_t count, std::size_t at_once,
+              Visitor&& visit) {
   for (std::size_t first = 0; first < count; first += at_once) {
-    access.inspect([&](stage::Stage& stage, TimePoint at) {
+    gate.inspect(now, [&](stage::Stage& stage, TimePoint at) {
       for (std::size_t i = first; i < std::min(count, first + at_once); ++i) visit(stage, at, i);
     });
-    access.give_way();
+    gate.give_way();
   }
 }
 
@@ -63,21 +64,21 @@ std::string StageSnapshot::Wait::text() const {
   return kept_for == nullptr ? text : text + " " + kept_for->name;
 }
 
-StageSnapshot SnapshotReader::read(StageAccess& access) {
+StageSnapshot SnapshotReader::read(StageGate& gate, TimePoint now) {
   StageSnapshot snapshot;
-  read_lanes(access, snapshot);
-  read_rows(access, snapshot);
-  if (snapshot.lanes.size() > 1) read_flows(access, snapshot);
-  read_latencies(access, snapshot);
-  read_rules(access, snapshot);
-  read_clients(access, snapshot);
+  read_lanes(gate, now, snapshot);
+  read_rows(gate, now, snapshot);
+  if (snapshot.lanes.size() > 1) read_flows(gate, now, snapshot);
+  read_latencies(gate, now, snapshot);
+  read_rules(gate, now, snapshot);
+  read_clients(gate, now, snapshot);
   return snapshot;
 }
 
-void SnapshotReader::read_lanes(StageAccess& access, StageSnapshot& to) {
+void SnapshotReader::read_lanes(StageGate& gate, TimePoint now, StageSnapshot& to) {
   to.lanes.reserve(stage::Lanes::kMost);
   stage::Histograms retired;
-  access.inspect([&](stage::Stage& stage, TimePoint at) {
+  gate.inspect(now, [&](stage::Stage& stage, TimePoint at) {
     for (stage::Lanes::Lane& lane : stage.lanes()) {
       to.lanes.push_back({.target = lane.target,
                           .depth = lane.scheduler->depth(),
@@ -107,9 +108,9 @@ void SnapshotReader::read_lanes(StageAccess& access, StageSnapshot& to) {
   to.retired.statistics = retired.statistics;
 }
 
-void SnapshotReader::read_rows(StageAccess& access, StageSnapshot& to) {
+void SnapshotReader::read_rows(StageGate& gate, TimePoint now, StageSnapshot& to) {
   std::vector<stage::CounterRow> counters;
-  access.copy_counters(counters);
+  gate.copy_counters(now, counters);
   ids_.clear();
   for (const stage::CounterRow& each : counters) {
     if (!each.is_there) continue;
@@ -120,7 +121,7 @@ void SnapshotReader::read_rows(StageAccess& access, StageSnapshot& to) {
     row.share = each.share;
   }
   const bool one_lane = to.lanes.size() == 1;
-  in_parts(access, ids_.size(), kRows, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+  in_parts(gate, now, ids_.size(), kRows, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
     const AppId app = ids_[i].app;
     StageSnapshot::Row& row = to.rows[i];
     if (!stage.virtual_pfs().is_there(ids_[i])) return;  // retired meanwhile
@@ -145,11 +146,11 @@ void SnapshotReader::read_rows(StageAccess& access, StageSnapshot& to) {
   });
 }
 
-void SnapshotReader::read_flows(StageAccess& access, StageSnapshot& to) const {
+void SnapshotReader::read_flows(StageGate& gate, TimePoint now, StageSnapshot& to) const {
   for (std::size_t lane = 0; lane < to.lanes.size(); ++lane) {
     std::vector<StageSnapshot::LaneFlow>& flows = to.lanes[lane].flows;
     flows.reserve(ids_.size());
-    in_parts(access, ids_.size(), kRows, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+    in_parts(gate, now, ids_.size(), kRows, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
       const Scheduler& scheduler = *stage.lanes()[lane].scheduler;
       const FlowState flow = scheduler.flow(ids_[i].app);
       if (to.rows[i].info == nullptr || flow.queued + flow.outstanding == 0) return;
@@ -160,7 +161,7 @@ void SnapshotReader::read_flows(StageAccess& access, StageSnapshot& to) const {
   }
 }
 
-void SnapshotReader::read_latencies(StageAccess& access, StageSnapshot& to) {
+void SnapshotReader::read_latencies(StageGate& gate, TimePoint now, StageSnapshot& to) {
   if (!ids_.empty()) {
     known_.resize(std::max(known_.size(), std::size_t{std::to_underlying(ids_.back().app)} + 1));
   }
@@ -176,13 +177,13 @@ void SnapshotReader::read_latencies(StageAccess& access, StageSnapshot& to) {
     if (std::exchange(known.counts, counts) != counts) changed.push_back(i);
   };
   changed.reserve(ids_.size());
-  in_parts(access, ids_.size(), kRows,
+  in_parts(gate, now, ids_.size(), kRows,
            [&](stage::Stage& stage, TimePoint, std::size_t i) { look(stage, i); });
 
   histograms_.resize(kHistograms);
   for (std::size_t first = 0; first < changed.size(); first += kHistograms) {
     const std::size_t count = std::min(kHistograms, changed.size() - first);
-    access.inspect([&](stage::Stage& stage, TimePoint) {
+    gate.inspect(now, [&](stage::Stage& stage, TimePoint) {
       for (std::size_t i = 0; i < count; ++i) {
         const stage::VirtualPfsId id = ids_[changed[first + i]];
         const stage::VirtualPfsTable& table = stage.virtual_pfs();
@@ -207,22 +208,22 @@ void SnapshotReader::read_latencies(StageAccess& access, StageSnapshot& to) {
   std::erase_if(to.rows, [](const StageSnapshot::Row& row) { return row.info == nullptr; });
 }
 
-void SnapshotReader::read_rules(StageAccess& access, StageSnapshot& to) {
+void SnapshotReader::read_rules(StageGate& gate, TimePoint now, StageSnapshot& to) {
   std::size_t rows = 0;
   std::size_t shadow_rows = 0;
-  access.inspect([&](stage::Stage& stage, TimePoint) {
+  gate.inspect(now, [&](stage::Stage& stage, TimePoint) {
     rows = stage.rules().size();
     shadow_rows = stage.shadows().size();
   });
   std::vector<StageSnapshot::Rule> rules(rows);  // by number
-  in_parts(access, rows, kRules, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+  in_parts(gate, now, rows, kRules, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
     const stage::RuleRows::Row& row = stage.rules()[i];
     if (row.name == nullptr) return;
     rules[i] = {.name = row.name, .hits = row.hits, .made = row.made};
     if (row.hits > 0) rules[i].idle = at - row.last_hit;
     rules[i].would_hold = stage.shadows().retired(*row.name);
   });
-  in_parts(access, shadow_rows, kRules, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+  in_parts(gate, now, shadow_rows, kRules, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
     const auto row = stage.shadows().row(i, at);
     if (!row || row->rule.row >= rows || !rules[row->rule.row].would_hold) return;
     *rules[row->rule.row].would_hold += row->counts;
@@ -231,11 +232,11 @@ void SnapshotReader::read_rules(StageAccess& access, StageSnapshot& to) {
   to.rules = std::move(rules);
 }
 
-void SnapshotReader::read_clients(StageAccess& access, StageSnapshot& to) const {
+void SnapshotReader::read_clients(StageGate& gate, TimePoint now, StageSnapshot& to) const {
   std::size_t count = 0;
-  access.inspect([&](stage::Stage& stage, TimePoint) { count = stage.clients().size(); });
+  gate.inspect(now, [&](stage::Stage& stage, TimePoint) { count = stage.clients().size(); });
   to.clients.reserve(count);
-  in_parts(access, count, kClients, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+  in_parts(gate, now, count, kClients, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
     const auto client = stage.clients().report(stage::ClientId{static_cast<std::uint32_t>(i)}, at);
     if (client.connections == 0) return;
     to.clients.push_back({.name = client.name,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "control/admin/stage_access.h"
+#include "control/gate/stage_gate.h"
 #include "schedulers/policy.h"
 
 namespace vpfs::control {
@@ -100,7 +100,7 @@ struct StageSnapshot {
 // the last call.
 class SnapshotReader {
  public:
-  [[nodiscard]] StageSnapshot read(StageAccess& access);
+  [[nodiscard]] StageSnapshot read(StageGate& gate, TimePoint now);
 
  private:
   struct Known {
@@ -112,12 +112,12 @@ class SnapshotReader {
     stage::IoStatistics statistics;
   };
 
-  void read_lanes(StageAccess& access, StageSnapshot& to);
-  void read_rows(StageAccess& access, StageSnapshot& to);
-  void read_flows(StageAccess& access, StageSnapshot& to) const;
-  void read_latencies(StageAccess& access, StageSnapshot& to);
-  static void read_rules(StageAccess& access, StageSnapshot& to);
-  void read_clients(StageAccess& access, StageSnapshot& to) const;
+  void read_lanes(StageGate& gate, TimePoint now, StageSnapshot& to);
+  void read_rows(StageGate& gate, TimePoint now, StageSnapshot& to);
+  void read_flows(StageGate& gate, TimePoint now, StageSnapshot& to) const;
+  void read_latencies(StageGate& gate, TimePoint now, StageSnapshot& to);
+  static void read_rules(StageGate& gate, TimePoint now, StageSnapshot& to);
+  void read_clients(StageGate& gate, TimePoint now, StageSnapshot& to) const;
 
   std::vector<Known> known_;                   // by number
   std::vector<stage::VirtualPfsId> ids_;       // of the snapshot's rows

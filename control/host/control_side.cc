@@ -11,7 +11,6 @@
 
 #include "base/version.h"
 #include "control/admin/flow_reports.h"
-#include "control/host/gate_access.h"
 #include "control/metrics/http_source.h"
 #include "control/wire/protocol.h"
 #include "stage/allocations.h"
@@ -21,9 +20,6 @@ namespace {
 
 // What a coordinator's connection was told, and the allocations of its present cycle.
 struct CoordinatorLink final : Link {
-  CoordinatorLink(StageGate& gate, const Clock& clock) : access(gate, clock) {}
-
-  GateAccess access;
   FlowReports reports;
   std::vector<stage::Allocation> allocations;
 };
@@ -70,9 +66,9 @@ void refuse(Report& report, Error error) {
 
 }  // namespace
 
-ControlSide::ControlSide(Administration& administration, StageGate& gate, Identity program,
+ControlSide::ControlSide(Administrate administrate, StageGate& gate, Identity program,
                          asio::io_context& context, const Clock& clock)
-    : administration_(administration),
+    : administrate_(std::move(administrate)),
       gate_(gate),
       program_(std::move(program)),
       context_(context),
@@ -141,12 +137,12 @@ Hello ControlSide::hello() const {
 
 void ControlSide::ask(Envelope request, const Caller& caller, Answer answer) {
   asio::post(context_, [this, request = std::move(request), caller, answer = std::move(answer)] {
-    administration_.ask(request, caller, answer);
+    administrate_(request, caller, answer);
   });
 }
 
 std::unique_ptr<Link> ControlSide::make_link(const Caller& /*caller*/) {
-  return std::make_unique<CoordinatorLink>(gate_, clock_);
+  return std::make_unique<CoordinatorLink>();
 }
 
 void ControlSide::cycle(const Cycle& cycle, Link& link, CycleAnswer& answer) {
@@ -178,7 +174,7 @@ void ControlSide::cycle(const Cycle& cycle, Link& link, CycleAnswer& answer) {
                                 "the policy cannot enforce these limits"));
     }
   }
-  if (cycle.want_report()) coordinator.reports.add(coordinator.access, answer.flows, report);
+  if (cycle.want_report()) coordinator.reports.add(gate_, clock_.now(), answer.flows, report);
 }
 
 }  // namespace vpfs::control

@@ -12,9 +12,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "control/admin/administration.h"
+#include "control/gate/stage_gate.h"
 #include "control/host/config.h"
-#include "control/host/stage_gate.h"
 #include "control/metrics/http_port.h"
 #include "control/wire/dialled_coordinator.h"
 #include "control/wire/owner.h"
@@ -33,9 +32,12 @@ class ControlSide final : public Owner {
     // Why the stage cannot serve clients; "": it can. Called by the HTTP port's thread.
     std::function<std::string()> not_ready;
   };
+  // Answers what administrators ask. Called by the main thread.
+  using Administrate =
+      std::function<void(const Envelope& request, const Caller& caller, const Answer& answer)>;
 
   // All outlive it. `context` is the main thread's.
-  ControlSide(Administration& administration, StageGate& gate, Identity program,
+  ControlSide(Administrate administrate, StageGate& gate, Identity program,
               asio::io_context& context, const Clock& clock);
   ~ControlSide() override { stop(); }
   ControlSide(const ControlSide&) = delete;
@@ -63,7 +65,7 @@ class ControlSide final : public Owner {
  private:
   [[nodiscard]] Result<void> open_port(const HostConfig& config);
 
-  Administration& administration_;
+  const Administrate administrate_;
   StageGate& gate_;
   const Identity program_;
   asio::io_context& context_;

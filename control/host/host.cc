@@ -6,10 +6,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include "base/log/log.h"
 #include "base/system_clock.h"
+#include "control/wire/protocol.h"
 
 namespace vpfs::control {
 namespace {
@@ -17,6 +19,13 @@ namespace {
 constexpr Duration kLeastRetiring = std::chrono::milliseconds(100);
 constexpr Duration kMostRetiring = std::chrono::minutes(1);
 constexpr Duration kEndsInterval = std::chrono::seconds(1);
+
+void acknowledge(const Answer& answer, std::string text) {
+  Ack ack;
+  ack.set_text(std::move(text));
+  answer(std::move(ack));
+}
+
 }  // namespace
 
 Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
@@ -33,9 +42,18 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
       status_timer_(context_),
       retire_timer_(context_),
       ends_timer_(context_),
-      access_(gate_, clock_),
-      administration_(*live_.state, *this, wall_clock_now),
-      control_(administration_, gate_,
+      administration_(
+          {.live = *live_.state,
+           .gate = gate_,
+           .program = program_,
+           .names = names_,
+           .look_up = [this](const WantedNames& names,
+                             NameLookups::Done done) { lookups_.fetch(names, std::move(done)); },
+           .clock = clock_,
+           .now = wall_clock_now}),
+      control_([this](const Envelope& request, const Caller& caller,
+                      const Answer& answer) { ask(request, caller, answer); },
+               gate_,
                {.name = std::string(name_.program),
                 .not_ready =
                     [this] {
@@ -104,32 +122,40 @@ void Host::begin_drain(std::string_view why) {
   if (!program_.draining()) program_.drain(why);
 }
 
-void Host::set_bypass(bool on) {
-  gate_.bypass(on, clock_.now());
-}
-
-void Host::look_up(const WantedNames& names,
-                   std::function<void(std::optional<std::string> problem)> done) {
-  lookups_.fetch(names, std::move(done));
+void Host::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
+  switch (request.body_case()) {
+    case Envelope::kStatus: {
+      Envelope reply;
+      reply.mutable_status_reply()->set_json(status());
+      return answer(std::move(reply));
+    }
+    case Envelope::kReload:
+      return reload([answer](const Result<std::vector<std::string>>& changed) {
+        if (!changed) return answer(make_error(Error::INVALID, "", changed.error().message));
+        acknowledge(answer, changed->empty() ? "nothing has changed"
+                                             : fmt::format("{}", fmt::join(*changed, "\n")));
+      });
+    case Envelope::kDrain:
+      begin_drain("an administrator asked for it");
+      return acknowledge(answer,
+                         "draining: outstanding requests may finish, then the program ends");
+    default:
+      return administration_.ask(request, caller, answer);
+  }
 }
 
 std::string Host::status() {
   return program_.status({.reloads = reloads_,
-                          .snapshot = snapshot_reader_.read(access_),
+                          .snapshot = snapshot_reader_.read(gate_, clock_.now()),
                           .coordinator = control_.coordinator()});
 }
 
-void Host::describe(StatsReply& reply) {
+void Host::describe(StatsReply& reply) const {
   reply.set_name(config().name.empty() ? address_ : config().name);
   reply.set_started_at(started_.time_since_epoch().count());
   reply.set_draining(program_.draining());
   const std::optional<DialledCoordinator> coordinator = control_.coordinator();
   if (coordinator) *reply.mutable_coordinator() = to_message(*coordinator);
-  program_.describe(reply);
-}
-
-void Host::list_clients(std::function<void(std::vector<Client>)> done) {
-  program_.list_clients(std::move(done));
 }
 
 void Host::write_status() {

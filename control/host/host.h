@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,15 +12,13 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 
-#include "control/admin/administration.h"
 #include "control/admin/host_names.h"
 #include "control/admin/name_lookups.h"
-#include "control/admin/stage_owner.h"
+#include "control/gate/stage_gate.h"
+#include "control/host/administration.h"
 #include "control/host/control_side.h"
-#include "control/host/gate_access.h"
 #include "control/host/live.h"
 #include "control/host/program.h"
-#include "control/host/stage_gate.h"
 #include "control/host/status_file.h"
 
 namespace vpfs::control {
@@ -29,7 +29,7 @@ namespace vpfs::control {
 //
 // A program makes its gate from the configuration in force (see Live), then the Host; it calls
 // lock_status_file(), opens what clients reach it by, calls open() and then run().
-class Host final : private StageOwner {
+class Host {
  public:
   struct Setup {
     ProgramName name;
@@ -40,7 +40,7 @@ class Host final : private StageOwner {
 
   // `program`, `gate`, and what `setup` refers to outlive it.
   Host(Program& program, StageGate& gate, Live live, const Setup& setup);
-  ~Host() override;
+  ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
@@ -57,29 +57,33 @@ class Host final : private StageOwner {
   // signal to end has no effect from then on.
   void finish();
 
-  // The stage, for what runs seldom.
-  [[nodiscard]] StageAccess& access() { return access_; }
+  // Fills in what every program with a stage has: its name, its start, its coordinator.
+  void describe(StatsReply& reply) const;
   // That of run(), for what belongs to the same thread.
   [[nodiscard]] asio::io_context& context() { return context_; }
 
  private:
-  // StageOwner
-  void use(const stage::Config& config) override;
-  void set_bypass(bool on) override;
-  void reload(Reloaded done) override;
-  void look_up(const WantedNames& names,
-               std::function<void(std::optional<std::string> problem)> done) override;
-  void drain() override { begin_drain("an administrator asked for it"); }
-  [[nodiscard]] StageAccess& stage() override { return access_; }
-  [[nodiscard]] std::string status() override;
-  void describe(StatsReply& reply) override;
-  void list_clients(std::function<void(std::vector<Client>)> done) override;
+  // What an administrator asks, of the program or of its stage.
+  void ask(const Envelope& request, const Caller& caller, const Answer& answer);
+  // Reads the file again, and takes it on if live rules fit it. Calls `done` with what changed.
+  using Reloaded = std::function<void(Result<std::vector<std::string>> changed)>;
+  void reload(Reloaded done);
+  [[nodiscard]] std::string status();
 
   [[nodiscard]] const HostConfig& config() const { return *live_.file; }
-  // Those of the file as it is now, and of live rules beside it.
-  [[nodiscard]] WantedNames names_of_file() const;
-  [[nodiscard]] Result<std::vector<std::string>> reload_now();
-  [[nodiscard]] Result<void> take_on(std::shared_ptr<const HostConfig> config);
+  // A configuration file as it was read.
+  struct ReadFile {
+    explicit ReadFile(const std::string& file) : errors(file) {}
+
+    ConfigErrors errors;
+    std::shared_ptr<const HostConfig> config;  // null: there are errors
+    NotedNames::Answers names;                 // of the file, and of live rules beside it
+    std::uint64_t number = 0;                  // of the reading
+  };
+  // Reads with the names that are kept, and looks none up.
+  [[nodiscard]] std::shared_ptr<ReadFile> read_file();
+  [[nodiscard]] Result<std::vector<std::string>> reload_now(ReadFile& read);
+  [[nodiscard]] Result<std::vector<std::string>> take_on(std::shared_ptr<const HostConfig> config);
   // Locks the status file of `config`. Returns nothing if that file is locked already.
   [[nodiscard]] Result<std::optional<StatusLock>> lock_status(const HostConfig& config) const;
   void await_signal();
@@ -99,13 +103,13 @@ class Host final : private StageOwner {
   const WallTime started_;
   std::string address_;
   Reloads reloads_;
+  std::uint64_t last_reading_ = 0;
   asio::io_context context_{1};
   NameLookups lookups_;
   asio::signal_set signals_;
   asio::steady_timer status_timer_;
   asio::steady_timer retire_timer_;
   asio::steady_timer ends_timer_;
-  GateAccess access_;
   SnapshotReader snapshot_reader_;
   bool status_failed_ = false;
   StatusLock status_lock_;

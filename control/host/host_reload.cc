@@ -26,71 +26,73 @@ void log_changes(const std::string& file, const std::vector<std::string>& all) {
 
 }  // namespace
 
-void Host::use(const stage::Config& config) {
-  set_log_level(live_.file->log_level);
-  program_.use(*live_.file, config);
-}
-
+// A reload looks all names up anew. What was read with the names that were kept counts if their
+// meaning is still the same. Otherwise, and if a later reload has begun, the file is read again.
 void Host::reload(Reloaded done) {
-  lookups_.fetch_anew(names_of_file(),
-                      [this, done = std::move(done)](const std::optional<std::string>& problem) {
-                        if (problem) log_answer(spdlog::level::warn, "reload: " + *problem);
-                        done(reload_now());
-                      });
+  const std::shared_ptr<ReadFile> read = read_file();
+  lookups_.fetch_anew(read->names.names(), [this, read, done = std::move(done)](
+                                               const std::optional<std::string>& problem) {
+    if (problem) log_answer(spdlog::level::warn, "reload: " + *problem);
+    const bool is_latest = read->number == last_reading_;
+    if (!problem && is_latest && read->names.hold(names_)) return done(reload_now(*read));
+    ReadFile again(file_);
+    again.config = program_.read(again.errors, *live_.file, names_);
+    done(reload_now(again));
+  });
 }
 
-WantedNames Host::names_of_file() const {
-  const NotedNames noted;
-  ConfigErrors errors(file_);
-  const auto config = program_.read(errors, *live_.file, noted);
-  if (config != nullptr) (void)live_.state->fits(*config);
-  return noted.wanted();
+std::shared_ptr<Host::ReadFile> Host::read_file() {
+  auto read = std::make_shared<ReadFile>(file_);  // shared with the look-up of its names
+  read->number = ++last_reading_;
+  const NotedNames noted(names_);
+  read->config = program_.read(read->errors, *live_.file, names_);
+  if (read->config != nullptr) (void)live_.state->fits(*read->config);
+  read->names = noted.answers();
+  return read;
 }
 
-Result<std::vector<std::string>> Host::reload_now() {
+Result<std::vector<std::string>> Host::reload_now(ReadFile& read) {
   ++reloads_.tried;
-  ConfigErrors errors(file_);
-  std::shared_ptr<const HostConfig> config = program_.read(errors, *live_.file, names_);
-  for (const std::string& warning : errors.warnings()) {
+  for (const std::string& warning : read.errors.warnings()) {
     log_answer(spdlog::level::warn, warning);
   }
-  const Result<void> used = config != nullptr
-                                ? take_on(std::move(config))
-                                : fail(fmt::format("{}", fmt::join(errors.lines(), "; ")));
-  reloads_.last_error = used ? "" : used.error().message;
-  std::vector<std::string> changed;
-  if (used) {
-    changed = program_.changes();
-    log_changes(file_, changed);
+  const Result<std::vector<std::string>> changed =
+      read.config != nullptr ? take_on(std::move(read.config))
+                             : fail(fmt::format("{}", fmt::join(read.errors.lines(), "; ")));
+  reloads_.last_error = changed ? "" : changed.error().message;
+  if (changed) {
+    log_changes(file_, *changed);
   } else {
     ++reloads_.failed;
     log_answer(spdlog::level::err,
                "reload failed, the old configuration stays in force: " + reloads_.last_error);
   }
   write_status();
-  if (!used) return std::unexpected(used.error());
   return changed;
 }
 
 // Steps that can fail come first, so that nothing has changed then.
-Result<void> Host::take_on(std::shared_ptr<const HostConfig> config) {
-  if (Result<void> fits = live_.state->fits(*config); !fits) return fits;
+Result<std::vector<std::string>> Host::take_on(std::shared_ptr<const HostConfig> config) {
+  if (Result<void> fits = live_.state->fits(*config); !fits) return std::unexpected(fits.error());
   Result<std::optional<StatusLock>> lock = lock_status(*config);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (config->log != live_.file->log) {
-    if (Result<void> logs = set_log_target(config->log); !logs) return logs;
+    if (Result<void> logs = set_log_target(config->log); !logs) {
+      return std::unexpected(logs.error());
+    }
   }
   if (Result<void> port = control_.reload(*config); !port) {
     if (config->log != live_.file->log) (void)set_log_target(live_.file->log);
-    return port;
+    return std::unexpected(port.error());
   }
   if (*lock || config->status_file.empty()) status_lock_ = std::move(*lock).value_or(StatusLock());
   const auto before = std::exchange(live_.file, std::move(config));
   live_.state->take_on(*live_.file);
-  use(live_.state->composed().config);
+  set_log_level(live_.file->log_level);
+  std::vector<std::string> changed = program_.use(*live_.file, live_.state->composed().config);
   control_.introduce(*live_.file, address_);
   arm_status();
-  return {};
+  return changed;
 }
 
 Result<std::optional<StatusLock>> Host::lock_status(const HostConfig& config) const {

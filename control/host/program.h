@@ -14,9 +14,10 @@
 
 namespace vpfs::control {
 
-// What a Host needs of the program that has it: how its I/O is done. Called on the Host's thread,
-// except draining(). A HostConfig that the Host gives back is always one that it was given at the
-// start or by read(), so the program knows its type.
+// What only the program with a stage can do, because it depends on how its I/O is done. Its Host
+// and what the Host has below it call it, on the Host's thread except draining(). Changes of rules
+// do not pass it: they go to the gate. A HostConfig that the Host gives back is always one that it
+// was given at the start or by read(), so the program knows its type.
 class Program {
  public:
   virtual ~Program() = default;
@@ -26,15 +27,15 @@ class Program {
   [[nodiscard]] virtual std::shared_ptr<const HostConfig> read(ConfigErrors& errors,
                                                                const HostConfig& running,
                                                                const stage::Names& names) = 0;
-  // Puts the file's configuration into force, with `stage` for its stage's part: that has the live
-  // rules. Its gate too: StageGate::reconfigure(). Must not fail.
-  virtual void use(const HostConfig& file, const stage::Config& stage) = 0;
-  // What the last use() changed, one sentence each.
-  [[nodiscard]] virtual std::vector<std::string> changes() const = 0;
+  // Puts the file's configuration into force after a reload, with `stage` for its stage's part:
+  // that has the live rules. Its gate too. Must not fail. Returns what that changed, one sentence
+  // each.
+  [[nodiscard]] virtual std::vector<std::string> use(const HostConfig& file,
+                                                     const stage::Config& stage) = 0;
 
   // Its state as JSON, as the status file has it (see status.h).
   [[nodiscard]] virtual std::string status(const HostStatus& host) = 0;
-  // Fills in what only the program knows: connections and upstream.
+  // Fills in what the stage does not know: Host::describe(), connections and upstream.
   virtual void describe(StatsReply& reply) = 0;
   // Calls `done` on the Host's thread with all clients: those of one address together.
   virtual void list_clients(std::function<void(std::vector<Client>)> done) = 0;

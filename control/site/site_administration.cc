@@ -101,12 +101,7 @@ Result<void> SiteAdministration::load() {
   if (!live) return fail("journal: " + live.error().message, live.error().code);
   live_ = std::move(*live);
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
-  // No stage has counted the requests of rules that are only listed.
-  rules_ = std::make_unique<control::RuleAdministration>(
-      *live_, wall_clock_now,
-      control::RuleAdministration::Hooks{
-          .changed = [this] { use_composed(); },
-          .count = [] { return std::vector<control::StageSnapshot::Rule>(); }});
+  rules_ = std::make_unique<control::RuleAdministration>(*live_, names_, wall_clock_now);
   use_composed();
   return {};
 }
@@ -148,13 +143,17 @@ void SiteAdministration::stop() {
 }
 
 void SiteAdministration::tick() {
-  rules_->tick();
+  if (rules_->tick()) put_into_force();
   stages_.tick();
   if (++ticks_ % kTicksBetweenSweeps == 0) jobs_.sweep();
   timer_.expires_after(kTick);
   timer_.async_wait([this](std::error_code error) {
     if (!error && !is_stopped_) tick();
   });
+}
+
+void SiteAdministration::put_into_force() {
+  if (rules_->take_change()) use_composed();
 }
 
 void SiteAdministration::use_composed() {
@@ -175,21 +174,22 @@ void SiteAdministration::ask(Envelope request, const Caller& caller, Answer answ
   });
 }
 
-void SiteAdministration::handle(const Envelope& request, const Caller& caller,
-                                const Answer& answer) {
-  const control::WantedNames wanted = rules_->names_of(request, caller);
-  if (wanted.empty()) return this->answer(request, caller, answer);
+void SiteAdministration::handle(const Envelope& request, const Caller& caller, const Answer& answer) {
+  control::ReadRequest read;
+  const control::WantedNames wanted = rules_->names_of(request, caller, read);
+  if (wanted.empty()) return this->answer(request, caller, answer, read);
   lookups_.fetch(wanted, [this, request, caller, answer](std::optional<std::string> problem) {
     if (problem) return answer(make_error(control::Error::UNAVAILABLE, "", *problem));
-    this->answer(request, caller, answer);
+    control::ReadRequest nothing;
+    this->answer(request, caller, answer, nothing);
   });
 }
 
-void SiteAdministration::answer(const Envelope& request, const Caller& caller,
-                                const Answer& answer) {
+void SiteAdministration::answer(const Envelope& request, const Caller& caller, const Answer& answer,
+                  control::ReadRequest& read) {
   switch (request.body_case()) {
     case Envelope::kRule:
-      return answer_rule(request, caller, answer);
+      return answer_rule(request, caller, answer, read);
     case Envelope::kJob:
       return answer_job(request, caller, answer);
     case Envelope::kForward:
@@ -216,10 +216,11 @@ void SiteAdministration::answer(const Envelope& request, const Caller& caller,
   }
 }
 
-void SiteAdministration::answer_rule(const Envelope& request, const Caller& caller,
-                                     const Answer& answer) {
+void SiteAdministration::answer_rule(const Envelope& request, const Caller& caller, const Answer& answer,
+                       control::ReadRequest& read) {
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
-  auto outcome = rules_->rule(request.rule(), caller);
+  auto outcome = rules_->rule(request.rule(), caller, read);
+  put_into_force();
   if (!outcome) return answer(std::move(outcome.error()));
   Envelope reply;
   *reply.mutable_rule_reply() = std::move(*outcome);
@@ -232,6 +233,7 @@ void SiteAdministration::answer_job(const Envelope& request, const Caller& calle
                                     const Answer& answer) {
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
   auto outcome = rules_->job(request.job(), caller);
+  put_into_force();
   if (!outcome) return answer(std::move(outcome.error()));
   Envelope reply;
   *reply.mutable_job_reply() = std::move(*outcome);

@@ -92,12 +92,13 @@ class SiteAdministration final : private control::Owner {
   void handle(const control::Envelope& request, const control::Caller& caller,
               const control::Answer& answer);
   void answer(const control::Envelope& request, const control::Caller& caller,
-              const control::Answer& answer);
+              const control::Answer& answer, control::ReadRequest& read);
   void answer_rule(const control::Envelope& request, const control::Caller& caller,
-                   const control::Answer& answer);
+                   const control::Answer& answer, control::ReadRequest& read);
   void answer_job(const control::Envelope& request, const control::Caller& caller,
                   const control::Answer& answer);
-  // The book has changed: tells jobs and stages.
+  // Tells jobs and stages if the book has changed.
+  void put_into_force();
   void use_composed();
   void tick();
   [[nodiscard]] SiteNumbers numbers();

@@ -130,10 +130,10 @@ DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
       names_(names),
       clock_(clock),
       jobs_(options.jobs, clock),
-      settings_(std::make_shared<const MountSettings>(
-          control::with_stage(own(*live.file), live.state->composed().config))),
       gate_(
-          settings_, [this](TimePoint by) { ask_by(by); }, std::random_device()(), clock.now()),
+          std::make_shared<const Settings>(
+              control::with_stage(own(*live.file), live.state->composed().config)),
+          [this](TimePoint by) { ask_by(by); }, std::random_device()(), clock.now()),
       host_(*this, gate_, std::move(live),
             {.name = kProgramName, .file = options.config, .names = names, .clock = clock}),
       question_timer_(host_.context()),
@@ -208,18 +208,15 @@ std::shared_ptr<const control::HostConfig> DirectoryMount::read(ConfigErrors& er
   return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
 
-void DirectoryMount::use(const control::HostConfig& file, const stage::Config& stage) {
-  auto settings =
-      std::make_shared<const MountSettings>(control::with_stage(own(file), stage), settings_.get());
-  settings_before_ = std::exchange(settings_, std::move(settings));
-  gate_.use(settings_, clock_.now());
-  if (!server_) return;
-  server_->set_schedules_metadata(config().schedule_metadata);
-  server_->held_memory().set_bound(config().held_bytes);
-}
-
-std::vector<std::string> DirectoryMount::changes() const {
-  return fuse::changes(settings_before_->config, settings_->config);
+std::vector<std::string> DirectoryMount::use(const control::HostConfig& file,
+                                             const stage::Config& stage) {
+  const MountSettingsPtr before = gate_.settings();
+  gate_.use(control::with_stage(own(file), stage), clock_.now());
+  if (server_) {
+    server_->set_schedules_metadata(config().schedule_metadata);
+    server_->held_memory().set_bound(config().held_bytes);
+  }
+  return changes(before->config, config());
 }
 
 std::string DirectoryMount::status(const control::HostStatus& host) {
@@ -252,6 +249,7 @@ std::string DirectoryMount::status(const control::HostStatus& host) {
 }
 
 void DirectoryMount::describe(control::StatsReply& reply) {
+  host_.describe(reply);
   reply.set_connections(1);
   reply.set_upstream("posix:" + options_.source);
 }
@@ -266,7 +264,7 @@ void DirectoryMount::list_clients(std::function<void(std::vector<control::Client
   for (std::size_t first = 0; first < users.listed.size(); first += kNamesAtOnce) {
     const std::span group =
         std::span(users.listed).subspan(first, std::min(kNamesAtOnce, users.listed.size() - first));
-    host_.access().inspect([&](stage::Stage& stage, TimePoint) {
+    gate_.inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
       const stage::VirtualPfsTable& all = stage.virtual_pfs();
       for (const IoGate::User& user : group) {
         control::Seen& seen = *client.add_seen();

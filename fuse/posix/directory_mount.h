@@ -53,8 +53,8 @@ class DirectoryMount final : private control::Program {
   [[nodiscard]] std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,
                                                                 const control::HostConfig& running,
                                                                 const stage::Names& names) override;
-  void use(const control::HostConfig& file, const stage::Config& stage) override;
-  [[nodiscard]] std::vector<std::string> changes() const override;
+  [[nodiscard]] std::vector<std::string> use(const control::HostConfig& file,
+                                             const stage::Config& stage) override;
   [[nodiscard]] std::string status(const control::HostStatus& host) override;
   void describe(control::StatsReply& reply) override;
   void list_clients(std::function<void(std::vector<control::Client>)> done) override;
@@ -65,14 +65,12 @@ class DirectoryMount final : private control::Program {
   void ask_by(TimePoint time);
   void arm_question();
   void give_up_at(TimePoint deadline);
-  [[nodiscard]] const Config& config() const { return settings_->config; }
+  [[nodiscard]] const Config& config() const { return gate_.settings()->config; }
 
   const MountOptions options_;
   control::HostNames& names_;
   const Clock& clock_;
   ProcessJobs jobs_;
-  MountSettingsPtr settings_;
-  MountSettingsPtr settings_before_;
   IoGate gate_;
   control::Host host_;
   asio::steady_timer question_timer_;

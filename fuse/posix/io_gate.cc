@@ -22,12 +22,18 @@ IoGate::IoGate(MountSettingsPtr settings, std::function<void(TimePoint by)> ask_
       settings_(std::move(settings)),
       known_(seed) {}
 
-void IoGate::use(MountSettingsPtr settings, TimePoint now) {
-  inspect(now, [&](stage::Stage&, TimePoint) {
-    settings_ = settings;
+void IoGate::use(Config config, TimePoint now) {
+  auto settings = std::make_shared<const MountSettings>(std::move(config), settings_.get());
+  act(now, [&](stage::Stage& stage, TimePoint at) {
+    stage.reconfigure(settings->config, at);
+    settings_.swap(settings);
     forget_numbers();
   });
-  reconfigure(settings->config, now);
+  ask_again();
+}
+
+void IoGate::reconfigure(const stage::Config& config, TimePoint now) {
+  use(control::with_stage(settings_->config, config), now);
 }
 
 IoGate::Users IoGate::users(TimePoint now) {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/gate/stage_gate.h"
 #include "control/host/settings.h"
-#include "control/host/stage_gate.h"
 #include "fuse/posix/config.h"
 #include "fuse/posix/held_reads.h"
 #include "fuse/posix/io_request.h"
@@ -38,7 +38,12 @@ class IoGate final : public control::StageGate {
   IoGate(MountSettingsPtr settings, std::function<void(TimePoint by)> ask_again, std::uint64_t seed,
          TimePoint now);
 
-  void use(MountSettingsPtr settings, TimePoint now);
+  // Puts a configuration into force.
+  void use(Config config, TimePoint now);
+  // The same with another part of the stage alone.
+  void reconfigure(const stage::Config& config, TimePoint now) override;
+  // Those in force. For the thread that changes them.
+  [[nodiscard]] const MountSettingsPtr& settings() const { return settings_; }
 
   // A request has come; `size` bytes, or zero for names and attributes. Appends to `go` what may go
   // now. REQUIRES: its fields beside those of the stage are set, and its kind.

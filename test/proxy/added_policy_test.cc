@@ -1,4 +1,5 @@
 // What a proxy shows of a policy that vpfs does not know (RoundRobin).
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,12 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/system_clock.h"
-#include "control/host/gate_access.h"
 #include "proxy/config/config_summary.h"
 #include "proxy/status.h"
 #include "stage/config/scheduler_config.h"
 #include "stage/config/share_config.h"
-#include "test/support/manual_clock.h"
 #include "test/support/round_robin.h"
 
 namespace vpfs::proxy {
@@ -51,7 +50,7 @@ TEST_F(AddedPolicyTest, TheSummaryHasItsSettingsAndItsWord) {
 TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   TimePoint now = TimePoint{} + 10s;
   Dispatcher dispatcher(
-      config_, 1, [](std::size_t) {}, now);
+      std::make_shared<const Settings>(config_), 1, [](std::size_t) {}, now);
   PendingIo io;
   const stage::VirtualPfsId id =
       dispatcher.find({.virtual_pfs = "a", .declared_name = "a"}, now).id;
@@ -68,11 +67,9 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
 
   const SystemClock clock;
   SharedState shared(clock, std::nullopt);
-  const test::ManualClock at_now(now);
-  control::GateAccess access(dispatcher, at_now);
   control::SnapshotReader reader;
   const auto status = nlohmann::json::parse(
-      status_text(WorkerSettings(config_), shared, {.snapshot = reader.read(access)}));
+      status_text(WorkerSettings(config_), shared, {.snapshot = reader.read(dispatcher, now)}));
   EXPECT_EQ(status["policy"], "round_robin");
   EXPECT_EQ(status["rest_us"], 5000);
   EXPECT_EQ(status["order"], "in turn");

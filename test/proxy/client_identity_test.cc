@@ -38,7 +38,7 @@ class ClientIdentityTest : public ::testing::Test {
   // The name of the virtual PFS that the request belongs to.
   std::string owner_of(ClientIdentity& client, const IoDescription& io) {
     const auto hint = [this](const std::string&) { return hint_; };
-    const Belonging who = client.identify(io, hint, settings_, kNow);
+    const Belonging who = client.identify(io, hint, *settings_, kNow);
     std::string name;
     dispatcher_.inspect(kNow, [&](stage::Stage& stage, TimePoint) {
       name = stage.virtual_pfs()[who.place.id.app].info->name;
@@ -46,11 +46,11 @@ class ClientIdentityTest : public ::testing::Test {
     return name;
   }
 
-  const WorkerSettings settings_{make_config()};
+  const WorkerSettingsPtr settings_ = std::make_shared<const WorkerSettings>(make_config());
   std::optional<std::string_view> hint_;
   CountingClock clock_;
   SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), 1)};
-  Dispatcher dispatcher_{settings_.config, 1, [](std::size_t) {}, kNow};
+  Dispatcher dispatcher_{settings_, 1, [](std::size_t) {}, kNow};
   Identifier identifier_{dispatcher_, 1};
 };
 

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/host/gate_access.h"
 #include "proxy/config/config.h"
 #include "proxy/worker_settings.h"
 #include "test/proxy/counting_clock.h"
@@ -29,12 +28,12 @@ class ClientListTest : public ::testing::Test {
   stage::Place place_of(const std::string& jobid) {
     const std::optional<std::string_view> hint = jobid;
     stage::Identity identity;
-    std::vector<std::optional<std::string_view>> hints(settings_.classifier.hint_names().size(),
+    std::vector<std::optional<std::string_view>> hints(settings_->classifier.hint_names().size(),
                                                        hint);
     identity.hints = hints;
     return dispatcher_.find(
-        settings_.classifier.classify(*stage::Address::parse("10.0.0.1"), identity), clock_.now(),
-        settings_.config.rules);
+        settings_->classifier.classify(*stage::Address::parse("10.0.0.1"), identity), clock_.now(),
+        settings_->config.rules);
   }
   static ShownIdentities::Row row_of(const stage::Place& place, std::uint32_t uid,
                                      std::uint64_t requests) {
@@ -45,13 +44,12 @@ class ClientListTest : public ::testing::Test {
     return row;
   }
   [[nodiscard]] std::vector<control::Client> messages() {
-    return list_.messages(access_, settings_.config);
+    return list_.messages(dispatcher_, clock_.now(), settings_->config);
   }
 
   CountingClock clock_;
-  const WorkerSettings settings_{make_config()};
-  Dispatcher dispatcher_{settings_.config, 1, [](std::size_t) {}, clock_.now()};
-  control::GateAccess access_{dispatcher_, clock_};
+  const WorkerSettingsPtr settings_ = std::make_shared<const WorkerSettings>(make_config());
+  Dispatcher dispatcher_{settings_, 1, [](std::size_t) {}, clock_.now()};
   ClientList list_;
 };
 

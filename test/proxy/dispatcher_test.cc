@@ -13,8 +13,8 @@ using ::testing::ElementsAre;
 
 class DispatcherTest : public ::testing::Test {
  protected:
-  static stage::Config config_of(std::uint32_t depth) {
-    stage::Config config;
+  static Config config_of(std::uint32_t depth) {
+    Config config;
     config.scheduler.depth.requests = depth;
     config.cost.per_request = {};
     config.virtual_pfs = {{.name = "a", .share = {.weight = 2}},
@@ -24,9 +24,10 @@ class DispatcherTest : public ::testing::Test {
     return config;
   }
   void make(std::uint32_t depth, std::size_t workers = 1) { make(config_of(depth), workers); }
-  void make(const stage::Config& config, std::size_t workers) {
+  void make(const Config& config, std::size_t workers) {
     dispatcher_ = std::make_unique<Dispatcher>(
-        config, workers, [this](std::size_t worker) { woken_.push_back(worker); }, now_);
+        std::make_shared<const Settings>(config), workers,
+        [this](std::size_t worker) { woken_.push_back(worker); }, now_);
   }
 
   PendingIo& io(std::uint32_t app, std::size_t worker = 0) {
@@ -100,6 +101,22 @@ TEST_F(DispatcherTest, TakeBackFailsOnceTheRequestIsReleased) {
   EXPECT_EQ(dispatcher_->queued(), 0U);
 }
 
+TEST_F(DispatcherTest, EachWorkerGetsOtherSettingsOnce) {
+  make(1, 2);
+  (void)turn({}, 0);
+  EXPECT_EQ(next_.settings, nullptr);
+  const SettingsPtr before = dispatcher_->settings();
+  dispatcher_->reconfigure(config_of(3), now_);
+  EXPECT_EQ(woken_, (std::vector<std::size_t>{0, 1}));
+  for (const std::size_t worker : {0U, 1U}) {
+    (void)turn({}, worker);
+    EXPECT_NE(next_.settings, before);
+    EXPECT_EQ(next_.settings, dispatcher_->settings());
+    (void)turn({.epoch = next_.epoch}, worker);
+    EXPECT_EQ(next_.settings, nullptr);
+  }
+}
+
 TEST_F(DispatcherTest, BooksBalanceAfterEverything) {
   make(3);
   for (int round = 0; round < 100; ++round) {
@@ -130,7 +147,7 @@ TEST_F(DispatcherTest, AReloadWakesAWorkerWhichLetsGoWhatMay) {
   PendingIo& first = io(1);
   PendingIo& second = io(2);
   ASSERT_EQ(turn({.arrived = {&first, &second}}).size(), 1U);
-  stage::Config next = config_of(2);
+  Config next = config_of(2);
   next.policy = "fifo";
   dispatcher_->reconfigure(next, now_);
   EXPECT_EQ(woken_, (std::vector<std::size_t>{0}));
@@ -138,7 +155,7 @@ TEST_F(DispatcherTest, AReloadWakesAWorkerWhichLetsGoWhatMay) {
 }
 
 TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToItsWorkerToBeRefused) {
-  stage::Config config = config_of(1);
+  Config config = config_of(1);
   config.client_limits.most = 4;
   make(config, 2);
   stage::ClientId client{};
@@ -226,10 +243,9 @@ TEST_F(DispatcherTest, ALeaseEndsByTheTurnsOfTheWorkersAlone) {
 }
 
 TEST_F(DispatcherTest, ACompleteCycleInPartsLeavesOnlyItsOwnLimits) {
-  stage::Config config = config_of(4);
+  Config config = config_of(4);
   config.most_virtual_pfs = 1000;
-  dispatcher_ = std::make_unique<Dispatcher>(
-      config, 1, [this](std::size_t worker) { woken_.push_back(worker); }, now_);
+  make(config, 1);
   std::vector<stage::Allocation> all;
   for (int i = 0; i < 700; ++i) {
     all.push_back({.id = job("job-" + std::to_string(i)), .limits = {.operations = 1}});

@@ -58,9 +58,8 @@ class LeaseTest : public ::testing::Test {
   SystemClock clock_;
   SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), upstream_.port())};
   WorkerSettingsPtr settings_ = settings_of();
-  Dispatcher dispatcher_{settings_->config, 1, [this](std::size_t) { worker_.wake_up(); },
-                         clock_.now()};
-  Worker worker_{0, shared_, dispatcher_, settings_};
+  Dispatcher dispatcher_{settings_, 1, [this](std::size_t) { worker_.wake_up(); }, clock_.now()};
+  Worker worker_{0, shared_, dispatcher_};
   std::thread thread_{[this] { worker_.run(); }};
   std::uint64_t sequence_ = 0;
 };

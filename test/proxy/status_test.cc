@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "control/host/gate_access.h"
 #include "proxy/dispatcher.h"
 #include "test/proxy/counting_clock.h"
 
@@ -17,20 +16,19 @@ using nlohmann::ordered_json;
 TEST(ProxyStatus, ItsOwnFieldsAreAroundThoseOfTheStage) {
   Config config;
   config.listen = "127.0.0.1:3334";
-  const WorkerSettings settings(std::move(config));
+  const auto settings = std::make_shared<const WorkerSettings>(std::move(config));
   const CountingClock clock;
   SharedState shared(clock, net::Endpoint(asio::ip::address_v4::loopback(), 1));
   shared.counters.connections_open = 3;
   shared.counters.late_bytes = 7;
   shared.draining = true;
   Dispatcher dispatcher(
-      settings.config, 1, [](std::size_t) {}, clock.now());
-  control::GateAccess access(dispatcher, clock);
+      settings, 1, [](std::size_t) {}, clock.now());
   control::SnapshotReader reader;
   const ordered_json status =
-      ordered_json::parse(status_text(settings, shared,
+      ordered_json::parse(status_text(*settings, shared,
                                       {.reloads = {.tried = 2, .failed = 1, .last_error = "why"},
-                                       .snapshot = reader.read(access),
+                                       .snapshot = reader.read(dispatcher, clock.now()),
                                        .coordinator = {{.address = "coord:7311"}}}));
   std::string keys;
   for (const auto& [key, value] : status.items()) keys += key + " ";
@@ -47,15 +45,14 @@ TEST(ProxyStatus, ItsOwnFieldsAreAroundThoseOfTheStage) {
 }
 
 TEST(ProxyStatus, AProxyOfRedirectedClientsSaysSo) {
-  const WorkerSettings settings{Config()};
+  const auto settings = std::make_shared<const WorkerSettings>(Config());
   const CountingClock clock;
   SharedState shared(clock, std::nullopt);
   Dispatcher dispatcher(
-      settings.config, 1, [](std::size_t) {}, clock.now());
-  control::GateAccess access(dispatcher, clock);
+      settings, 1, [](std::size_t) {}, clock.now());
   control::SnapshotReader reader;
-  const auto status =
-      ordered_json::parse(status_text(settings, shared, {.snapshot = reader.read(access)}));
+  const auto status = ordered_json::parse(
+      status_text(*settings, shared, {.snapshot = reader.read(dispatcher, clock.now())}));
   EXPECT_EQ(status["upstream"], "original");
   EXPECT_FALSE(status.contains("coordinator"));
 }

@@ -102,9 +102,8 @@ class WorkerTest : public ::testing::Test {
   CountingClock clock_;
   SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), upstream_->port())};
   WorkerSettingsPtr settings_ = settings_of(1);
-  Dispatcher dispatcher_{settings_->config, 1, [this](std::size_t) { worker_.wake_up(); },
-                         clock_.now()};
-  Worker worker_{0, shared_, dispatcher_, settings_};
+  Dispatcher dispatcher_{settings_, 1, [this](std::size_t) { worker_.wake_up(); }, clock_.now()};
+  Worker worker_{0, shared_, dispatcher_};
   std::thread thread_{[this] { worker_.run(); }};
 };
 
@@ -282,9 +281,7 @@ TEST_F(WorkerTest, AReloadLetsGoWhatMayGoNow) {
   WirePeer server = upstream_->accept();
   for (unsigned tag = 1; tag <= 4; ++tag) ASSERT_TRUE(client.send(read_of(tag)));
   ASSERT_TRUE(comes_to(1, 3));
-  const WorkerSettingsPtr next = settings_of(3);
-  dispatcher_.reconfigure(next->config, clock_.now());
-  worker_.use(next);
+  dispatcher_.use(settings_of(3)->config, clock_.now());
   ASSERT_TRUE(comes_to(3, 1));
 }
 
@@ -311,9 +308,7 @@ TEST_F(WorkerTest, StoppedItClosesAllConnections) {
 // so the bound is above one.
 TEST_F(WorkerTest, ABurstOfRequestsReadsTheClockOnceForEachEvent) {
   constexpr unsigned kRequests = 200;
-  const WorkerSettingsPtr next = settings_of(kRequests);
-  dispatcher_.reconfigure(next->config, clock_.now());
-  worker_.use(next);
+  dispatcher_.use(settings_of(kRequests)->config, clock_.now());
   WirePeer client = new_client();
   WirePeer server = upstream_->accept();
   Buffer burst;

@@ -13,7 +13,7 @@ class FlowReportsTest : public ::testing::Test {
   void look() {
     flows_.Clear();
     report_.Clear();
-    reports_.add(stage_, flows_, report_);
+    reports_.add(stage_, stage_.now(), flows_, report_);
   }
   [[nodiscard]] std::optional<Flow> announced(const std::string& name) const {
     for (const Flow& each : flows_.flows()) {
@@ -61,7 +61,7 @@ TEST_F(FlowReportsTest, AFlowSaysWhichTemplateMadeItAndWhoseItsJobIs) {
   config.jobs = {{.jobid = "one", .clients = {"10.0.0.1"}, .uids = {1001}},
                  {.jobid = "two", .clients = {"10.0.0.1"}, .uids = {1001, 1002}},
                  {.jobid = "all", .clients = {"10.0.0.1"}, .uids = {}}};
-  stage_.reconfigure(config);
+  stage_.reconfigure(config, stage_.now());
   for (const char* const job : {"one", "two", "all", "none"}) (void)stage_.find(job);
   look();
   ASSERT_TRUE(announced("job-one") && announced("default"));

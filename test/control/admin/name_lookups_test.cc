@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/stage/some_names.h"
+
 namespace vpfs::control {
 namespace {
 
@@ -47,13 +49,38 @@ TEST(HostNames, HaveABound) {
   EXPECT_EQ(names.missing(wanted).size(), 1U);
 }
 
-TEST(NotedNames, KnowEverythingAndRememberWhatWasAsked) {
-  const NotedNames noted;
-  EXPECT_TRUE(noted.user("alice"));
-  EXPECT_TRUE(noted.group("g"));
-  EXPECT_FALSE(noted.addresses("n1").empty());
-  EXPECT_THAT(noted.wanted().users, ElementsAre("alice"));
+TEST(NotedNames, AreThoseThatAreNotKnownYetAndEachGetsAnAnswer) {
+  const stage::SomeNames databases;
+  const HostNames names(databases);
+  names.find_user("alice");
+  names.find_user("bob");
+  const int lookups = databases.lookups();
+  const NotedNames noted(names);
+  EXPECT_EQ(names.user("alice"), 1001U);
+  EXPECT_TRUE(names.user("bob")) << "this user may be added later";
+  EXPECT_TRUE(names.group("physics"));
+  EXPECT_FALSE(names.addresses("n1").empty());
+  EXPECT_EQ(databases.lookups(), lookups);
+  EXPECT_THAT(noted.wanted().users, ElementsAre("bob"));
   EXPECT_EQ(noted.wanted().size(), 3U);
+  EXPECT_EQ(noted.answers().names().size(), 4U);
+}
+
+TEST(NotedNames, HoldIfTheirNamesMeanTheSameOnceTheyAreLookedUp) {
+  const stage::SomeNames databases;
+  const HostNames names(databases);
+  names.find_user("alice");
+  NotedNames::Answers known;
+  NotedNames::Answers made_up;
+  {
+    const NotedNames noted(names);
+    EXPECT_EQ(names.user("alice"), 1001U);
+    known = noted.answers();
+    EXPECT_TRUE(names.user("bob"));
+    made_up = noted.answers();
+  }
+  EXPECT_TRUE(known.hold(names));
+  EXPECT_FALSE(made_up.hold(names)) << "there is no bob";
 }
 
 class NameLookupsTest : public ::testing::Test {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,26 +14,59 @@
 
 #include "base/config_file.h"
 #include "base/system_clock.h"
+#include "control/gate/stage_gate.h"
 #include "control/host/config_changes.h"
 #include "control/host/config_values.h"
 #include "control/host/host.h"
 #include "control/host/settings.h"
 #include "test/control/host/program_config.h"
-#include "test/control/host/quiet_gate.h"
 
 namespace vpfs::test {
+
+// A gate with the settings of the threads that serve. It counts how often its owner is asked to
+// look again.
+class FakeGate final : public control::StageGate {
+ public:
+  using Settings = control::Settings<ProgramConfig>;
+
+  FakeGate(std::shared_ptr<const Settings> settings, TimePoint now)
+      : StageGate(settings->config, now), settings_(std::move(settings)) {}
+
+  void use(ProgramConfig config, TimePoint now) {
+    auto settings = std::make_shared<const Settings>(std::move(config), settings_.get());
+    act(now, [&](stage::Stage& stage, TimePoint at) {
+      stage.reconfigure(settings->config, at);
+      settings_ = std::move(settings);
+    });
+    ask_again();
+  }
+  void reconfigure(const stage::Config& config, TimePoint now) override {
+    use(control::with_stage(settings()->config, config), now);
+  }
+  [[nodiscard]] std::shared_ptr<const Settings> settings() {
+    std::shared_ptr<const Settings> settings;
+    inspect({}, [&](stage::Stage&, TimePoint) { settings = settings_; });
+    return settings;
+  }
+  [[nodiscard]] std::size_t asked() const { return asked_; }
+
+ private:
+  void ask_again() override { ++asked_; }
+
+  std::shared_ptr<const Settings> settings_;  // guarded by the lock
+  std::atomic<std::size_t> asked_ = 0;
+};
 
 // A program that is nothing but a stage: its requests are calls of serve(), which end at once. So
 // it is all that a program has to do for its Host.
 class FakeProgram final : private control::Program {
  public:
-  using Settings = control::Settings<ProgramConfig>;
+  using Settings = FakeGate::Settings;
 
   // The error names the key.
   [[nodiscard]] static Result<std::unique_ptr<FakeProgram>> start(const std::string& file) {
     ConfigErrors errors(file);
-    const control::HostNames names;
-    const auto config = load(errors, nullptr, names);
+    const auto config = load(errors, nullptr, names());
     if (!config) return fail(errors.to_string());
     Result<control::Live> live =
         control::Live::load(std::make_shared<const ProgramConfig>(*config));
@@ -56,7 +88,7 @@ class FakeProgram final : private control::Program {
   }
   // A request of a job, from its arrival to its end. Any thread.
   void serve(const std::string& jobid) {
-    const std::shared_ptr<const Settings> settings = this->settings();
+    const std::shared_ptr<const Settings> settings = gate_.settings();
     std::vector<std::optional<std::string_view>> hints(settings->classifier.hint_names().size(),
                                                        jobid);
     stage::Identity identity;
@@ -76,21 +108,24 @@ class FakeProgram final : private control::Program {
       stage.end(io, {.moved = io.size}, now);
     });
   }
-  [[nodiscard]] QuietGate& gate() { return gate_; }
+  [[nodiscard]] FakeGate& gate() { return gate_; }
   [[nodiscard]] control::Host& host() { return host_; }
   [[nodiscard]] int drains() const { return drains_; }
+  // How often its file was read after the start.
+  [[nodiscard]] int reads() const { return reads_; }
 
  private:
   FakeProgram(control::Live live, const std::string& file)
-      : settings_(std::make_shared<const Settings>(control::with_stage(
-            static_cast<const ProgramConfig&>(*live.file), live.state->composed().config))),
-        gate_(settings_->config, clock_.now()),
+      : gate_(std::make_shared<const Settings>(control::with_stage(
+                  static_cast<const ProgramConfig&>(*live.file), live.state->composed().config)),
+              clock_.now()),
         host_(*this, gate_, std::move(live),
-              {.name = kProgramName, .file = file, .names = names_, .clock = clock_}) {}
+              {.name = kProgramName, .file = file, .names = names(), .clock = clock_}) {}
 
-  std::shared_ptr<const Settings> settings() {
-    const std::lock_guard lock(mutex_);
-    return settings_;
+  // Configurations refer to them.
+  static control::HostNames& names() {
+    static control::HostNames names;
+    return names;
   }
   static std::optional<ProgramConfig> load(ConfigErrors& errors, const ProgramConfig* running,
                                            const stage::Names& names) {
@@ -105,29 +140,27 @@ class FakeProgram final : private control::Program {
   std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,
                                                   const control::HostConfig& running,
                                                   const stage::Names& names) override {
+    ++reads_;
     auto config = load(errors, &static_cast<const ProgramConfig&>(running), names);
     return config ? std::make_shared<const ProgramConfig>(std::move(*config)) : nullptr;
   }
-  void use(const control::HostConfig& file, const stage::Config& stage) override {
-    auto settings = std::make_shared<const Settings>(
-        control::with_stage(static_cast<const ProgramConfig&>(file), stage), settings_.get());
-    {
-      const std::lock_guard lock(mutex_);
-      before_ = std::exchange(settings_, std::move(settings));
-    }
-    gate_.reconfigure(settings_->config, clock_.now());
-  }
-  std::vector<std::string> changes() const override {
-    return control::stage_changes(before_->config, settings_->config);
+  std::vector<std::string> use(const control::HostConfig& file,
+                               const stage::Config& stage) override {
+    const auto before = gate_.settings();
+    gate_.use(control::with_stage(static_cast<const ProgramConfig&>(file), stage), clock_.now());
+    return control::stage_changes(before->config, gate_.settings()->config);
   }
   std::string status(const control::HostStatus& host) override {
     nlohmann::ordered_json status = {{"program", "fake"}};
     control::add_reloads(status, host.reloads);
-    control::add_stage(status, settings_->config, host.snapshot);
+    control::add_stage(status, gate_.settings()->config, host.snapshot);
     control::add_coordinator(status, host);
     return control::to_text(status);
   }
-  void describe(control::StatsReply& reply) override { reply.set_connections(7); }
+  void describe(control::StatsReply& reply) override {
+    host_.describe(reply);
+    reply.set_connections(7);
+  }
   void list_clients(std::function<void(std::vector<control::Client>)> done) override {
     control::Client client;
     client.set_address("::1");
@@ -141,13 +174,10 @@ class FakeProgram final : private control::Program {
   bool draining() const override { return draining_; }
 
   const SystemClock clock_;
-  control::HostNames names_;
-  std::mutex mutex_;  // for settings_ of threads that serve; the Host's alone changes it
-  std::shared_ptr<const Settings> settings_;
-  std::shared_ptr<const Settings> before_;
   std::atomic<bool> draining_ = false;
   std::atomic<int> drains_ = 0;
-  QuietGate gate_;
+  std::atomic<int> reads_ = 0;
+  FakeGate gate_;
   control::Host host_;
 };
 

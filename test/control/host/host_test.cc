@@ -142,6 +142,25 @@ TEST_F(HostTest, AReloadTakesTheChangedFileOnAndSaysWhatChanged) {
   EXPECT_EQ(status_file()["reloads"], (nlohmann::json{{"tried", 1}, {"failed", 0}}));
 }
 
+TEST_F(HostTest, AReloadReadsItsFileOnceUnlessANameMeansSomethingElse) {
+  const auto rules = [](const std::string& user) {
+    return "virtual_pfs: {a: {}}\n"
+           "registered_jobs: [{jobid: j, client: localhost, uid: " +
+           user + "}]\n";
+  };
+  write(rules("root"));
+  start();
+  EXPECT_EQ(reload().ack().text(), "nothing has changed");
+  EXPECT_EQ(program_->reads(), 1);
+  write(rules("daemon"));
+  EXPECT_THAT(reload().ack().text(), HasSubstr("job j changed"));
+  EXPECT_EQ(program_->reads(), 3) << "its number was not known before";
+  EXPECT_EQ(reload().ack().text(), "nothing has changed");
+  EXPECT_EQ(program_->reads(), 4);
+  write(rules("absent-user"));
+  EXPECT_THAT(reload().error().text(), HasSubstr("there is no user 'absent-user'"));
+}
+
 TEST_F(HostTest, AReloadThatNeedsARestartChangesNothing) {
   write("virtual_pfs: {a: {}}\n");
   start();
@@ -213,6 +232,8 @@ TEST_F(HostTest, DrainingIsTheProgramsAndHappensOnce) {
   start();
   program_->serve("x");
   Envelope request;
+  request.mutable_status();
+  EXPECT_EQ(nlohmann::json::parse(ask(request).status_reply().json())["program"], "fake");
   request.mutable_drain();
   EXPECT_TRUE(ask(request).has_ack());
   end();

@@ -8,11 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "control/admin/stats_reply.h"
-#include "control/host/gate_access.h"
 #include "control/host/status.h"
 #include "schedulers/policies/anticipation_settings.h"
-#include "test/control/host/quiet_gate.h"
-#include "test/support/manual_clock.h"
+#include "test/control/gate/quiet_gate.h"
 
 namespace vpfs::control {
 namespace {
@@ -81,11 +79,7 @@ class KeptSlotTest : public ::testing::Test {
     }
     gate_.act(now_, [&](stage::Stage& stage, TimePoint at) { release(stage, at); });
   }
-  StageSnapshot snapshot() {
-    const test::ManualClock clock(now_);
-    GateAccess access(gate_, clock);
-    return reader_.read(access);
-  }
+  StageSnapshot snapshot() { return reader_.read(gate_, now_); }
   json status() {
     const StageSnapshot seen = snapshot();
     nlohmann::ordered_json status = {{"bypass", seen.bypass}};

@@ -8,9 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "control/host/gate_access.h"
-#include "test/control/host/quiet_gate.h"
-#include "test/support/manual_clock.h"
+#include "test/control/gate/quiet_gate.h"
 
 namespace vpfs::control {
 namespace {
@@ -61,9 +59,7 @@ class StatusTest : public ::testing::Test {
     for (stage::Held* each : released) stage::Stage::took_over(*each);
   }
   json status() {
-    const test::ManualClock clock(now_);
-    GateAccess access(gate_, clock);
-    const HostStatus host = {.snapshot = reader_.read(access), .coordinator = coordinator_};
+    const HostStatus host = {.snapshot = reader_.read(gate_, now_), .coordinator = coordinator_};
     nlohmann::ordered_json status = {{"bypass", host.snapshot.bypass}};
     add_reloads(status, host.reloads);
     add_stage(status, config_, host.snapshot);

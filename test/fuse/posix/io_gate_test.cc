@@ -221,7 +221,7 @@ TEST_F(IoGateTest, NewRulesHoldForOpenFilesToo) {
   const MountSettingsPtr next = settings_of(
       "virtual_pfs: {x: {weight: 2}, default: {weight: 1}}\n"
       "rules: [{match: {jobid: a}, virtual_pfs: x}]");
-  gate_->use(next, clock_.now());
+  gate_->reconfigure(next->config, clock_.now());
   end(arrive("a", 4096));
   const std::vector<IoGate::User> users = gate_->users(clock_.now()).listed;
   ASSERT_EQ(users.size(), 1U);

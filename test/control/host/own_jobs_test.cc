@@ -1,7 +1,7 @@
 // What a caller sees that has the right to see its own jobs only.
 #include <gmock/gmock.h>
 
-#include "test/control/admin/admin_rig.h"
+#include "test/control/host/administration_rig.h"
 
 namespace vpfs::control {
 namespace {
@@ -15,8 +15,8 @@ class OwnJobs : public AdministrationTest {
     AdministrationTest::SetUp();
     ASSERT_EQ(why_not(ask(job_of("mine", 1001, {"10.0.0.1"}))), "");
     ASSERT_EQ(why_not(ask(job_of("theirs", 1002, {"10.0.0.2"}))), "");
-    owner_->real().serve(owner_->real().find("mine", "10.0.0.1"));
-    owner_->real().serve(owner_->real().find("theirs", "10.0.0.2"));
+    stage_->serve(stage_->find("mine", "10.0.0.1"));
+    stage_->serve(stage_->find("theirs", "10.0.0.2"));
     wall_ += std::chrono::seconds(1);
   }
   static std::vector<std::string> names(const Envelope& reply) {
@@ -52,7 +52,7 @@ TEST_F(OwnJobs, StatisticsHaveTheVirtualPfsesOfOwnJobsAlone) {
 
 TEST_F(OwnJobs, TheStageIsReadAtMostOnceASecondForSuchCallers) {
   EXPECT_EQ(stats(kAlice).stats_reply().virtual_pfs(0).read().requests(), 1U);
-  owner_->real().serve(owner_->real().find("mine", "10.0.0.1"));
+  stage_->serve(stage_->find("mine", "10.0.0.1"));
   EXPECT_EQ(stats(kAlice).stats_reply().virtual_pfs(0).read().requests(), 1U);
   wall_ += std::chrono::seconds(1);
   EXPECT_EQ(stats(kAlice).stats_reply().virtual_pfs(0).read().requests(), 2U);
@@ -67,8 +67,8 @@ TEST_F(OwnJobs, TheListOfJobsHasTheirs) {
 }
 
 TEST_F(OwnJobs, ClientsOfOthersAreNotShown) {
-  owner_->clients = {client_of("10.0.0.1", "mine", 1001), client_of("10.0.0.2", "theirs", 1002)};
-  owner_->clients[0].add_seen()->set_jobid("theirs");
+  program_.clients = {client_of("10.0.0.1", "mine", 1001), client_of("10.0.0.2", "theirs", 1002)};
+  program_.clients[0].add_seen()->set_jobid("theirs");
   const Envelope all = who("10.0.0.0/8");
   EXPECT_EQ(all.why_reply().clients_size(), 2);
   EXPECT_EQ(all.why_reply().jobs_size(), 2);
@@ -85,7 +85,7 @@ TEST_F(OwnJobs, ClientsOfOthersAreNotShown) {
 }
 
 TEST_F(OwnJobs, TheCallersOwnNameIsKnown) {
-  owner_->clients = {client_of("10.0.0.1", "mine", 1001)};
+  program_.clients = {client_of("10.0.0.1", "mine", 1001)};
   EXPECT_EQ(who("alice", kAlice).why_reply().clients_size(), 1);
   EXPECT_EQ(who("ali", kAlice).why_reply().clients_size(), 0);
 }

@@ -1,6 +1,6 @@
 // A gate whose threads run whatever they release, as those of a mount do. The way with inboxes is
 // in test/proxy/dispatcher_test.cc.
-#include "control/host/stage_gate.h"
+#include "control/gate/stage_gate.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -10,9 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "control/host/gate_access.h"
-#include "test/control/host/quiet_gate.h"
-#include "test/support/manual_clock.h"
+#include "test/control/gate/quiet_gate.h"
 #include "test/support/start_time.h"
 
 namespace vpfs::control {
@@ -117,19 +115,17 @@ TEST(StageGate, AnOwnerThatKeepsNoNumbersHasIdleVirtualPfsesRetiredAtTheNextCall
   EXPECT_FALSE(is_there());
 }
 
-TEST(StageGate, ItsAccessCopiesAllCounters) {
+TEST(StageGate, AllCountersAreCopied) {
   test::QuietGate gate(config_of_depth(4), kStart);
   Held io;
   (void)arrive(gate, io, 2, kStart);
   (void)end(gate, io, kStart);
-  const test::ManualClock clock(kStart + 1s);
-  GateAccess access(gate, clock);
   std::vector<stage::CounterRow> rows;
-  access.copy_counters(rows);
+  gate.copy_counters(kStart + 1s, rows);
   ASSERT_GT(rows.size(), 2U);
   EXPECT_EQ(rows[1].counters.done.all().requests, 0U);
   EXPECT_EQ(rows[2].counters.done.all().requests, 1U);
-  access.inspect([](Stage& stage, TimePoint at) {
+  gate.inspect(kStart + 1s, [](Stage& stage, TimePoint at) {
     EXPECT_EQ(at, kStart + 1s);
     EXPECT_EQ(stage.outstanding(), 0U);
   });

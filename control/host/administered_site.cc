@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "control/admin/administration.h"
+#include "control/host/administration.h"
 #include "stage/book/changes.h"
 #include "stage/config/rule_text.h"
 
@@ -47,18 +47,21 @@ stage::BookOperation Administration::operation_of(const Site& request, const Cal
 }
 
 // Names of users, groups and hosts in the conditions of rules that are new here.
-WantedNames Administration::names_of_site(const Site& request, const Caller& caller) const {
-  const auto change = live_.prepare(operation_of(request, caller));
-  if (!change) return {};
+WantedNames Administration::names_of_site(const Site& request, const Caller& caller,
+                                          ReadRequest& read) const {
+  auto change = live_.prepare(operation_of(request, caller));
+  if (!change) {
+    read.mistake = std::move(change.error());
+    return {};
+  }
   const auto& site = std::get<stage::ReplaceSite>(change->operation.what);
   const stage::BookState& state = live_.book().state();
-  const NotedNames noted;
-  stage::Config file = live_.file();
-  file.names = &noted;
+  const NotedNames noted(names_);
   for (const stage::ReplaceSite::Rule& rule : site.rules) {
     const auto known = stage::find_site_rule(state, rule.text.name);
-    if (!known || known->text != rule.text) (void)stage::parse_rule(rule.text, file);
+    if (!known || known->text != rule.text) (void)stage::parse_rule(rule.text, live_.file());
   }
+  if (noted.wanted().empty()) read.change = std::move(*change);
   return noted.wanted();
 }
 
@@ -85,14 +88,17 @@ void Administration::warn_of_site(Ack& reply) const {
 }
 
 // The same site again is told what does not fit, and changes nothing: then the answer has no text.
-Administration::Outcome<Ack> Administration::site(const Site& request, const Caller& caller) {
-  tick();
-  const auto change = live_.prepare(operation_of(request, caller));
+Administration::Outcome<Ack> Administration::site(const Site& request, const Caller& caller,
+                                                  ReadRequest& read) {
+  if (rules_.tick()) read = {};
+  if (read.mistake) return std::unexpected(std::move(*read.mistake));
+  auto change = read.change ? Outcome<stage::Change>(std::move(*read.change))
+                            : live_.prepare(operation_of(request, caller));
   if (!change) return std::unexpected(change.error());
   const auto& site = std::get<stage::ReplaceSite>(change->operation.what);
   Ack reply;
   if (!stage::has_site(live_.book().state(), site)) {
-    if (auto done = rules_.put_into_force(*change); !done) {
+    if (auto done = rules_.carry_out(*change); !done) {
       return std::unexpected(std::move(done.error()));
     }
     reply.set_text(

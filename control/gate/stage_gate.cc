@@ -1,4 +1,4 @@
-#include "control/host/stage_gate.h"
+#include "control/gate/stage_gate.h"
 
 #include <spdlog/spdlog.h>
 

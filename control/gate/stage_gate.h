@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "control/host/courteous_mutex.h"
+#include "control/gate/courteous_mutex.h"
 #include "stage/stage.h"
 
 namespace vpfs::control {
@@ -28,7 +28,7 @@ namespace vpfs::control {
 //   });
 //
 // It overrides ask_again(), so that its owner asks what may go now when something other than a
-// request has changed it.
+// request has changed it, and reconfigure() if its threads look at the configuration too.
 class StageGate {
  public:
   // REQUIRES: as stage::Stage.
@@ -40,7 +40,6 @@ class StageGate {
   // The methods of stage::Stage, each under the lock.
   [[nodiscard]] stage::Place find(const stage::Classifier::Match& match, TimePoint now,
                                   std::span<const stage::RuleConfig> rules = {});
-  void reconfigure(const stage::Config& config, TimePoint now);
   [[nodiscard]] bool take_back(stage::Held& io, TimePoint now);
   [[nodiscard]] bool refuse(stage::Held& io, TimePoint now);
   [[nodiscard]] bool give_up_slot(stage::Held& io, TimePoint now);
@@ -50,6 +49,9 @@ class StageGate {
   bool set_hold(Duration hold, TimePoint now);
   [[nodiscard]] std::size_t outstanding();
   [[nodiscard]] std::size_t queued();
+
+  // Puts a configuration into force: rules, shares and jobs. One thread calls it.
+  virtual void reconfigure(const stage::Config& config, TimePoint now);
 
   // As stage::Stage::bypass(). Says so in the log.
   void bypass(bool on, TimePoint now);

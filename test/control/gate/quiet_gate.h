@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "control/host/stage_gate.h"
+#include "control/gate/stage_gate.h"
 
 namespace vpfs::test {
 

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <expected>
-#include <string>
+#include <functional>
+#include <vector>
 
 #include "base/clock.h"
+#include "control/admin/host_names.h"
 #include "control/admin/live_state.h"
+#include "control/admin/name_lookups.h"
 #include "control/admin/rule_administration.h"
-#include "control/admin/stage_owner.h"
 #include "control/admin/stage_snapshot.h"
+#include "control/gate/stage_gate.h"
+#include "control/host/program.h"
 #include "control/wire/control.pb.h"
 #include "control/wire/owner.h"
 #include "control/wire/rights.h"
@@ -15,14 +19,23 @@
 namespace vpfs::control {
 
 // Carries out what administrators ask a stage: rules, jobs, statistics, identities of clients, and
-// so on. Belongs to its owner's thread. The port has checked the caller's rights; what a caller may
-// see of others' jobs is decided here.
+// so on. It puts a change into force at the stage's gate itself. Belongs to the Host's thread. The
+// port has checked the caller's rights; what a caller may see of others' jobs is decided here.
 class Administration {
  public:
   using ReadWallClock = RuleAdministration::ReadWallClock;
 
-  // All outlive it. The owner uses live.composed() already.
-  Administration(LiveState& live, StageOwner& owner, ReadWallClock now);
+  // All outlive it. The gate and the program use live.composed() already.
+  struct Parts {
+    LiveState& live;
+    StageGate& gate;
+    Program& program;
+    const HostNames& names;
+    std::function<void(const WantedNames& names, NameLookups::Done done)> look_up;
+    const Clock& clock;
+    ReadWallClock now;
+  };
+  explicit Administration(Parts parts);
   Administration(const Administration&) = delete;
   Administration& operator=(const Administration&) = delete;
 
@@ -37,11 +50,11 @@ class Administration {
   template <typename Reply>
   using Outcome = RuleAdministration::Outcome<Reply>;
 
-  [[nodiscard]] Outcome<Ack> site(const Site& request, const Caller& caller);
+  [[nodiscard]] Outcome<Ack> site(const Site& request, const Caller& caller, ReadRequest& read);
   [[nodiscard]] stage::BookOperation operation_of(const Site& request, const Caller& caller) const;
-  [[nodiscard]] WantedNames names_of_site(const Site& request, const Caller& caller) const;
+  [[nodiscard]] WantedNames names_of_site(const Site& request, const Caller& caller,
+                                          ReadRequest& read) const;
   void warn_of_site(Ack& reply) const;
-  [[nodiscard]] Outcome<Ack> drain();
   [[nodiscard]] Outcome<Ack> bypass(const Bypass& request, const Caller& caller);
   [[nodiscard]] StatsReply stats_of(const Stats& request, const Caller& caller);
   // Those of the caller's own jobs alone.
@@ -50,16 +63,29 @@ class Administration {
   void own_why(const Why& request, const Caller& caller, const Answer& answer);
 
   void answer(const Envelope& request, const Caller& caller, const Answer& answer,
-              ReadRequest* read);
+              ReadRequest& read);
+  [[nodiscard]] Outcome<RuleReply> rule(const Rule& request, const Caller& caller,
+                                        ReadRequest& read);
   // The names that carrying the request out will look up. As RuleAdministration::names_of().
   [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller,
                                      ReadRequest& read) const;
-  void use_composed();
-  void apply_bypass();
+  [[nodiscard]] StageSnapshot snapshot() { return reader_.read(gate_, clock_.now()); }
+  // Puts what the book has now into force, if it has changed.
+  void put_into_force();
+  // The reply to what may have changed the book. The change is in force before the answer goes out.
+  template <typename Reply>
+  [[nodiscard]] Outcome<Reply> in_force(Outcome<Reply> reply) {
+    put_into_force();
+    return reply;
+  }
 
   LiveState& live_;
-  StageOwner& owner_;
-  ReadWallClock now_;
+  StageGate& gate_;
+  Program& program_;
+  const HostNames& names_;
+  const std::function<void(const WantedNames& names, NameLookups::Done done)> look_up_;
+  const Clock& clock_;
+  const ReadWallClock now_;
   SnapshotReader reader_;
   RuleAdministration rules_;
   // Callers that see only own jobs share one report a second, since any user may be one.

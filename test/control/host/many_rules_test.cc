@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "test/control/admin/admin_rig.h"
+#include "test/control/host/administration_rig.h"
 
 namespace vpfs::control {
 namespace {

@@ -1,4 +1,4 @@
-#include "control/admin/administration.h"
+#include "control/host/administration.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "test/control/admin/admin_rig.h"
+#include "test/control/host/administration_rig.h"
 
 namespace vpfs::control {
 namespace {
@@ -26,7 +26,7 @@ TEST_F(AdministrationTest, ARuleIsStartedChangedAndStopped) {
   EXPECT_EQ(started.rule_reply().text(),
             "rule night started; this is version 1; rate and iops count for each data server");
   EXPECT_THAT(rules(), ElementsAre("night", "job-{jobid}", "default"));
-  EXPECT_EQ(owner_->used, 1);
+  EXPECT_EQ(stage_->reconfigured, 1);
 
   Rule change = action_of(Rule::CHANGE, "night");
   change.add_words("weight=8");
@@ -38,7 +38,7 @@ TEST_F(AdministrationTest, ARuleIsStartedChangedAndStopped) {
 
   EXPECT_EQ(why_not(ask(action_of(Rule::STOP, "night"))), "");
   EXPECT_THAT(rules(), ElementsAre("job-{jobid}", "default"));
-  EXPECT_EQ(owner_->used, 3);
+  EXPECT_EQ(stage_->reconfigured, 3);
 }
 
 TEST_F(AdministrationTest, WhatIsRefusedSaysWhereAndReachesNeitherJournalNorStage) {
@@ -49,7 +49,7 @@ TEST_F(AdministrationTest, WhatIsRefusedSaysWhereAndReachesNeitherJournalNorStag
   EXPECT_THAT(why_not(ask(start_of("night", "target=7"))), HasSubstr("the protocol orangefs"))
       << "this wire shows no target";
   EXPECT_EQ(ask(action_of(static_cast<Rule::Action>(99))).error().code(), Error::UNSUPPORTED);
-  EXPECT_EQ(owner_->used, 0);
+  EXPECT_EQ(stage_->reconfigured, 0);
   EXPECT_THAT(journal_.records, IsEmpty());
 }
 
@@ -63,7 +63,7 @@ TEST_F(AdministrationTest, ADryRunShowsTheDifferenceAndChangesNothing) {
   EXPECT_EQ(reply.rule_reply().differences(0).name(), "night");
   EXPECT_EQ(reply.rule_reply().differences(0).kind(), "added");
   EXPECT_EQ(reply.rule_reply().text(), "nothing was changed: this is a dry run");
-  EXPECT_EQ(owner_->used, 0);
+  EXPECT_EQ(stage_->reconfigured, 0);
   EXPECT_THAT(journal_.records, IsEmpty());
   EXPECT_THAT(rules(), ElementsAre("job-{jobid}", "default"));
 }
@@ -77,7 +77,7 @@ TEST_F(AdministrationTest, AnAppliedSetGoesBackByItselfUnlessConfirmed) {
   wall_ = at(60);
   administration_->tick();
   EXPECT_THAT(rules(), ElementsAre("job-{jobid}", "default"));
-  EXPECT_EQ(owner_->used, 2);
+  EXPECT_EQ(stage_->reconfigured, 2);
   EXPECT_TRUE(ask(action_of(Rule::CONFIRM)).has_error());
 
   ASSERT_EQ(why_not(ask(apply)), "");
@@ -186,22 +186,22 @@ TEST_F(AdministrationTest, ARuleThatNeverAppliesIsAWarningWithBothNames) {
       << "it neither hides a rule nor is hidden";
 }
 
-TEST_F(AdministrationTest, BypassReachesTheOwnerOnceAndEndsByItself) {
+TEST_F(AdministrationTest, BypassReachesTheStageOnceAndEndsByItself) {
   Envelope on;
   on.mutable_bypass()->set_on(true);
   on.mutable_bypass()->set_for_seconds(60);
   EXPECT_EQ(ask(on).ack().text(), "bypass is on until 2027-01-15 08:01:00 UTC: nothing is held");
-  EXPECT_THAT(owner_->bypass, ElementsAre(true));
+  EXPECT_TRUE(stage_->bypassed());
   EXPECT_EQ(stats().stats_reply().bypass_until_at(), at(60).time_since_epoch().count());
   start();
-  EXPECT_THAT(owner_->bypass, ElementsAre(true)) << "it survives a restart";
+  EXPECT_TRUE(stage_->bypassed()) << "it survives a restart";
   wall_ = at(60);
   administration_->tick();
-  EXPECT_THAT(owner_->bypass, ElementsAre(true, false));
+  EXPECT_FALSE(stage_->bypassed());
   Envelope off;
   off.mutable_bypass();
   EXPECT_EQ(ask(off).ack().text(), "bypass is off: requests are scheduled again");
-  EXPECT_THAT(owner_->bypass, ElementsAre(true, false)) << "it was off already";
+  EXPECT_FALSE(stage_->bypassed()) << "it was off already";
 }
 
 TEST_F(AdministrationTest, JobsAreRegisteredAgainWhenTheyAreRequeuedAndEndByTheirLimit) {
@@ -242,20 +242,6 @@ TEST_F(AdministrationTest, HistoryTellsTheUserOfEachChangeAndRollbackBringsItBac
   EXPECT_EQ(ask(back).error().code(), Error::NOT_FOUND);
 }
 
-TEST_F(AdministrationTest, AReloadAndADrainAreTheOwners) {
-  Envelope reload;
-  reload.mutable_reload();
-  EXPECT_EQ(ask(reload).ack().text(), "nothing has changed");
-  owner_->reloaded = std::vector<std::string>{"a", "b"};
-  EXPECT_EQ(ask(reload).ack().text(), "a\nb");
-  owner_->reloaded = fail("proxy.yaml:6: no");
-  EXPECT_EQ(why_not(ask(reload)), ": proxy.yaml:6: no");
-  Envelope drain;
-  drain.mutable_drain();
-  EXPECT_FALSE(ask(drain).has_error());
-  EXPECT_EQ(owner_->drained, 1);
-}
-
 TEST_F(AdministrationTest, AChangeOfAFilesShareIsTheAdministrators) {
   Rule change = action_of(Rule::CHANGE, "default");
   change.add_words("weight=7");
@@ -293,27 +279,24 @@ class FewNames final : public stage::Names {
 // Names are looked up before anything is carried out.
 class NamedThings : public AdministrationTest {
  protected:
-  NamedThings() : AdministrationTest(config()) {}
-  stage::Config config() {
-    stage::Config made = file_config();
-    made.names = &names_;
-    return made;
+  NamedThings() : AdministrationTest(file_config(), HostNames(databases_)) {
+    file_.names = &names_;
+    databases_.asked = 0;
   }
-  static inline const FewNames names_;
+  static inline const FewNames databases_;
 };
 
 TEST_F(NamedThings, AreLookedUpByTheOwnerBeforeTheRequestIsCarriedOut) {
-  owner_->looks_up_later = true;
-  names_.asked = 0;
+  lookups_.later = true;
   Envelope request;
   *request.mutable_job() = job_of("7", 1001, {"n[1-3]", "10.9.9.9"});
   std::optional<Envelope> reply;
   administration_->ask(request, kChief, Answer([&](Envelope come) { reply = std::move(come); }));
   EXPECT_FALSE(reply);
-  EXPECT_EQ(names_.asked, 0) << "nothing may block";
-  EXPECT_THAT(owner_->wanted.hosts, ElementsAre("n1", "n2", "n3"));
-  ASSERT_EQ(owner_->pending.size(), 1U);
-  owner_->pending[0](std::nullopt);
+  EXPECT_EQ(databases_.asked, 0) << "nothing may block";
+  EXPECT_THAT(lookups_.wanted.hosts, ElementsAre("n1", "n2", "n3"));
+  ASSERT_EQ(lookups_.pending.size(), 1U);
+  lookups_.pending[0](std::nullopt);
   ASSERT_TRUE(reply);
   EXPECT_EQ(why_not(*reply), "");
   Job list;
@@ -322,14 +305,14 @@ TEST_F(NamedThings, AreLookedUpByTheOwnerBeforeTheRequestIsCarriedOut) {
 }
 
 TEST_F(NamedThings, ThatCannotBeLookedUpInTimeChangeNothing) {
-  owner_->looks_up_later = true;
+  lookups_.later = true;
   Envelope request;
   *request.mutable_rule() = start_of("a", "uid=alice&client=n1");
   Envelope reply;
   administration_->ask(request, kChief, Answer([&](Envelope come) { reply = std::move(come); }));
-  EXPECT_THAT(owner_->wanted.users, ElementsAre("alice"));
-  EXPECT_THAT(owner_->wanted.hosts, ElementsAre("n1"));
-  owner_->pending.at(0)("the name service is slow");
+  EXPECT_THAT(lookups_.wanted.users, ElementsAre("alice"));
+  EXPECT_THAT(lookups_.wanted.hosts, ElementsAre("n1"));
+  lookups_.pending.at(0)("the name service is slow");
   EXPECT_EQ(reply.error().code(), Error::UNAVAILABLE);
   EXPECT_THAT(journal_.records, IsEmpty());
 }
@@ -339,7 +322,7 @@ TEST_F(NamedThings, OfASetAndOfChangedRulesAreFoundToo) {
   Rule apply = action_of(Rule::APPLY);
   apply.set_file("rules: [{name: night, match: 'client=n4', weight: 4}]");
   ASSERT_EQ(why_not(ask(apply)), "");
-  EXPECT_THAT(owner_->wanted.hosts, ElementsAre("n4"));
+  EXPECT_THAT(lookups_.wanted.hosts, ElementsAre("n4"));
   EXPECT_THAT(why_not(ask(start_of("b", "uid=bob"))), HasSubstr("bob"));
 }
 
@@ -347,8 +330,7 @@ TEST_F(NamedThings, OfASetAndOfChangedRulesAreFoundToo) {
 TEST_F(NamedThings, AChangeIsPreparedAnewIfARuleHasEndedSinceTheLook) {
   ASSERT_EQ(why_not(ask(start_of("old", "uid=5", {"for=60s"}))), "");
   // The rule ends between the first look at the clock and the second.
-  administration_ = std::make_unique<Administration>(
-      *live_, *owner_, [] { return wall_ += std::chrono::seconds(45); });
+  administer([] { return wall_ += std::chrono::seconds(45); });
   ASSERT_EQ(why_not(ask(start_of("new", "uid=6"))), "");
   EXPECT_THAT(rules(), ElementsAre("new", "job-{jobid}", "default"));
   start();
@@ -356,20 +338,19 @@ TEST_F(NamedThings, AChangeIsPreparedAnewIfARuleHasEndedSinceTheLook) {
 }
 
 TEST_F(NamedThings, AreNotLookedUpForCallersThatSeeOnlyOwnJobs) {
-  names_.asked = 0;
-  owner_->wanted = {};
+  lookups_.wanted = {};
   EXPECT_FALSE(who("some-host", kAlice).has_error());
   EXPECT_FALSE(who("bob", kAlice).has_error());
-  EXPECT_TRUE(owner_->wanted.empty());
-  EXPECT_EQ(names_.asked, 0);
+  EXPECT_TRUE(lookups_.wanted.empty());
+  EXPECT_EQ(databases_.asked, 0);
 }
 
 TEST_F(AdministrationTest, StatsHaveACoordinatorsLimits) {
-  const stage::Place place = owner_->of_test().find("a");
+  const stage::Place place = stage_->find("a");
   const stage::Allocation allocation = {.id = place.id,
                                         .limits = {.bytes = {{500}}, .metadata_operations = 3}};
-  (void)owner_->of_test().get().allocate({.epoch = {.term = 3, .sequence = 9}, .lease = kLease},
-                                         std::span(&allocation, 1), owner_->of_test().now());
+  (void)stage_->get().allocate({.epoch = {.term = 3, .sequence = 9}, .lease = kLease},
+                               std::span(&allocation, 1), stage_->now());
   const StatsReply during = stats().stats_reply();
   EXPECT_TRUE(during.allocated());
   EXPECT_EQ(during.term(), 3U);

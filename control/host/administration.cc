@@ -1,12 +1,10 @@
-#include "control/admin/administration.h"
+#include "control/host/administration.h"
 
 #include <chrono>
 #include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
@@ -39,47 +37,51 @@ void send_ack(const Answer& answer, std::expected<Ack, Error> outcome) {
 
 }  // namespace
 
-Administration::Administration(LiveState& live, StageOwner& owner, ReadWallClock now)
-    : live_(live),
-      owner_(owner),
-      now_(now),
-      rules_(live, now,
-             {.changed = [this] { use_composed(); },
-              .count = [this] { return reader_.read(owner_.stage()).rules; }}) {}
+Administration::Administration(Parts parts)
+    : live_(parts.live),
+      gate_(parts.gate),
+      program_(parts.program),
+      names_(parts.names),
+      look_up_(std::move(parts.look_up)),
+      clock_(parts.clock),
+      now_(parts.now),
+      rules_(live_, names_, now_) {}
 
 WantedNames Administration::names_of(const Envelope& request, const Caller& caller,
                                      ReadRequest& read) const {
   if (request.has_site()) {
-    return live_.file().names == nullptr ? WantedNames() : names_of_site(request.site(), caller);
+    if (live_.file().names == nullptr) return {};
+    return names_of_site(request.site(), caller, read);
   }
-  if (!request.has_why()) return rules_.names_of(request, caller, &read);
+  if (!request.has_why()) return rules_.names_of(request, caller, read);
   if (live_.file().names == nullptr || caller.rights == Rights::own) return {};
-  const NotedNames noted;
-  (void)read_asked(request.why().who(), &noted);
+  const NotedNames noted(names_);
+  (void)read_asked(request.why().who(), &names_);
   return noted.wanted();
 }
 
 void Administration::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
   ReadRequest read;
   const WantedNames names = names_of(request, caller, read);
-  if (names.empty()) return this->answer(request, caller, answer, &read);
-  owner_.look_up(names, [this, request, caller, answer](std::optional<std::string> problem) {
+  if (names.empty()) return this->answer(request, caller, answer, read);
+  look_up_(names, [this, request, caller, answer](const std::optional<std::string>& problem) {
     if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
-    this->answer(request, caller, answer, nullptr);
+    ReadRequest nothing;
+    this->answer(request, caller, answer, nothing);
   });
 }
 
 void Administration::answer(const Envelope& request, const Caller& caller, const Answer& answer,
-                            ReadRequest* read) {
+                            ReadRequest& read) {
   switch (request.body_case()) {
     case Envelope::kRule:
       return deliver(
-          answer, rules_.rule(request.rule(), caller, read),
+          answer, in_force(rule(request.rule(), caller, read)),
           [](Envelope& to, RuleReply reply) { *to.mutable_rule_reply() = std::move(reply); });
     case Envelope::kJob:
-      return deliver(answer, rules_.job(request.job(), caller), [](Envelope& to, JobReply reply) {
-        *to.mutable_job_reply() = std::move(reply);
-      });
+      return deliver(
+          answer, in_force(rules_.job(request.job(), caller)),
+          [](Envelope& to, JobReply reply) { *to.mutable_job_reply() = std::move(reply); });
     case Envelope::kStats: {
       Envelope reply;
       *reply.mutable_stats_reply() = stats_of(request.stats(), caller);
@@ -87,23 +89,10 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
     }
     case Envelope::kWhy:
       return why(request.why(), caller, answer);
-    case Envelope::kStatus: {
-      Envelope reply;
-      reply.mutable_status_reply()->set_json(owner_.status());
-      return answer(std::move(reply));
-    }
-    case Envelope::kReload:
-      return owner_.reload([answer](Result<std::vector<std::string>> changed) {
-        if (!changed) return answer(make_error(Error::INVALID, "", changed.error().message));
-        answer(ack(changed->empty() ? "nothing has changed"
-                                    : fmt::format("{}", fmt::join(*changed, "\n"))));
-      });
     case Envelope::kSite:
-      return send_ack(answer, site(request.site(), caller));
-    case Envelope::kDrain:
-      return send_ack(answer, drain());
+      return send_ack(answer, in_force(site(request.site(), caller, read)));
     case Envelope::kBypass:
-      return send_ack(answer, bypass(request.bypass(), caller));
+      return send_ack(answer, in_force(bypass(request.bypass(), caller)));
     default:
       return answer(make_error(Error::UNSUPPORTED, "", "a stage does not answer this"));
   }
@@ -111,22 +100,19 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
 
 void Administration::tick() {
   (void)rules_.tick();
-  apply_bypass();
+  put_into_force();
 }
 
-void Administration::use_composed() {
-  owner_.use(live_.composed().config);
-  apply_bypass();
+void Administration::put_into_force() {
+  if (rules_.take_change()) gate_.reconfigure(live_.composed().config, clock_.now());
+  const bool bypass = live_.book().state().bypass.on;
+  if (std::exchange(bypassed_, bypass) != bypass) gate_.bypass(bypass, clock_.now());
 }
 
-void Administration::apply_bypass() {
-  const bool wanted = live_.book().state().bypass.on;
-  if (std::exchange(bypassed_, wanted) != wanted) owner_.set_bypass(wanted);
-}
-
-Administration::Outcome<Ack> Administration::drain() {
-  owner_.drain();
-  return ack("draining: outstanding requests may finish, then the program ends");
+Administration::Outcome<RuleReply> Administration::rule(const Rule& request, const Caller& caller,
+                                                        ReadRequest& read) {
+  if (request.action() == Rule::LIST) return rules_.list_rules(snapshot().rules);
+  return rules_.rule(request, caller, read);
 }
 
 Administration::Outcome<Ack> Administration::bypass(const Bypass& request, const Caller& caller) {
@@ -149,10 +135,10 @@ StatsReply Administration::stats() {
 
 StatsReply Administration::stats_of(const Stats& request, const Caller& caller) {
   if (caller.rights == Rights::own) return own_stats(caller);
-  const StageSnapshot snapshot = reader_.read(owner_.stage());
+  const StageSnapshot snapshot = this->snapshot();
   StatsReply reply;
   add_stage(reply, snapshot, live_.composed().config, now_());
-  owner_.describe(reply);
+  program_.describe(reply);
   const stage::Bypass& bypass = live_.book().state().bypass;
   if (bypass.until) reply.set_bypass_until_at(bypass.until->time_since_epoch().count());
   if (request.rules()) add_rules(*reply.mutable_rules(), live_, snapshot.rules);
@@ -162,7 +148,7 @@ StatsReply Administration::stats_of(const Stats& request, const Caller& caller) 
 StatsReply Administration::own_stats(const Caller& caller) {
   const WallTime now = now_();
   if (seen_at_ != now) {
-    seen_by_others_ = reader_.read(owner_.stage());
+    seen_by_others_ = snapshot();
     seen_at_ = now;
   }
   const stage::Config& config = live_.composed().config;
@@ -173,7 +159,7 @@ StatsReply Administration::own_stats(const Caller& caller) {
     if (!own.contains(row.jobid)) continue;
     fill(*reply.add_virtual_pfs(), row, config, seen_by_others_.at, now);
   }
-  owner_.describe(reply);
+  program_.describe(reply);
   reply.clear_upstream();
   reply.clear_coordinator();
   reply.set_partial(true);
@@ -183,7 +169,7 @@ StatsReply Administration::own_stats(const Caller& caller) {
 void Administration::why(const Why& request, const Caller& caller, const Answer& answer) {
   if (caller.rights == Rights::own) return own_why(request, caller, answer);
   const Asked asked = read_asked(request.who(), live_.composed().config.names);
-  owner_.list_clients([this, asked, caller, answer](std::vector<Client> clients) {
+  program_.list_clients([this, asked, caller, answer](std::vector<Client> clients) {
     Envelope reply;
     WhyReply& why = *reply.mutable_why_reply();
     add_clients(why, std::move(clients), asked);
@@ -209,7 +195,7 @@ void Administration::own_why(const Why& request, const Caller& caller, const Ans
     answer(std::move(reply));
   };
   if (listed_at_ == now_()) return tell();
-  owner_.list_clients([this, tell](std::vector<Client> clients) {
+  program_.list_clients([this, tell](std::vector<Client> clients) {
     clients_of_others_ = std::move(clients);
     listed_at_ = now_();
     tell();

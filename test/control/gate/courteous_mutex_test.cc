@@ -1,4 +1,4 @@
-#include "control/host/courteous_mutex.h"
+#include "control/gate/courteous_mutex.h"
 
 #include <atomic>
 #include <mutex>

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "test/control/admin/admin_rig.h"
+#include "test/control/host/administration_rig.h"
 
 namespace vpfs::control {
 namespace {
@@ -87,12 +87,12 @@ TEST_F(AdministeredSite, TheSameAgainChangesNothingAndWritesNothing) {
   EXPECT_NE(first.ack().text(), "");
   EXPECT_THAT(warnings(first), ElementsAre(HasSubstr("rule wrong: class: ")));
   const std::size_t written = journal_.appended;
-  const int used = owner_->used;
+  const int used = stage_->reconfigured;
   const Envelope again = tell(site);
   EXPECT_EQ(again.ack().text(), "");
   EXPECT_EQ(warnings(again), warnings(first)) << "it hears of what does not fit";
   EXPECT_EQ(journal_.appended, written);
-  EXPECT_EQ(owner_->used, used);
+  EXPECT_EQ(stage_->reconfigured, used);
   wall_ = at(100);
   administration_->tick();
   EXPECT_EQ(tell(site).ack().text(), "") << "what is over here is not a change";
@@ -172,19 +172,18 @@ TEST_F(AdministeredSite, ADiskThatIsFullLeavesTheOneBefore) {
 TEST_F(AdministeredSite, NamesInNewConditionsAreLookedUpBeforehand) {
   Site site = site_of({{"gold", ""}});
   site.mutable_rules(0)->set_condition("client=login1");
-  const HostNames names;
-  file_.names = &names;
+  file_.names = &names_;
   start();
-  owner_->looks_up_later = true;
+  lookups_.later = true;
   Envelope reply;
   Envelope request;
   *request.mutable_site() = site;
   administration_->ask(request, kCoordinator,
                        Answer([&](Envelope come) { reply = std::move(come); }));
-  EXPECT_THAT(owner_->wanted.hosts, ElementsAre("login1"));
-  ASSERT_EQ(owner_->pending.size(), 1U);
+  EXPECT_THAT(lookups_.wanted.hosts, ElementsAre("login1"));
+  ASSERT_EQ(lookups_.pending.size(), 1U);
   EXPECT_FALSE(reply.has_ack());
-  owner_->pending[0]("the name service hangs");
+  lookups_.pending[0]("the name service hangs");
   EXPECT_EQ(reply.error().code(), Error::UNAVAILABLE);
 }
 
