@@ -10,6 +10,21 @@ namespace {
 // How many queued requests a look at one client passes. The lock is held meanwhile.
 constexpr std::size_t kMostLooked = 256;
 
+// Whether others wait for the slots among which `io` has or had one.
+bool contends(const stage::Stage& stage, const PendingIo& io, bool any_client) {
+  const stage::Stage::Contenders found = stage.contenders(io);
+  if (any_client) return found.others || found.own > 0;
+  // Those of the same client at the start of the queue; requests beyond count as others'.
+  std::size_t same = 0;
+  for (const stage::Held* each = found.oldest_own; each != nullptr && same < kMostLooked;
+       each = static_cast<const stage::Held*>(each->next_queued)) {
+    const auto& queued = static_cast<const PendingIo&>(*each);
+    if (queued.app != io.app || queued.client_address != io.client_address) break;
+    ++same;
+  }
+  return found.others || same < found.own;
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(SettingsPtr settings, std::size_t workers, WakeUp wake_up, TimePoint now)
@@ -56,6 +71,10 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
   std::vector<std::size_t> wake;
   std::vector<std::string> notices;
   inspect(now, [&](stage::Stage& stage, TimePoint at) {
+    for (PendingIo* io : turn.gave_slots_up) {
+      if (stage.give_up_slot(*io, at)) ++next.slots_given_up;
+    }
+    for (PendingIo* io : turn.abandoned) abandon(stage, *io, at);
     for (const Turn::End& each : turn.ended) {
       stage.end(*each.io, {.moved = {each.bytes}, .failed = each.failed, .refused = each.refused},
                 at);
@@ -81,34 +100,44 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
   return next;
 }
 
-bool Dispatcher::others_wait(const PendingIo& io, bool any_client, TimePoint now) {
+bool Dispatcher::others_wait(const std::vector<PendingIo*>& ios, bool any_client, TimePoint now) {
   bool others = false;
   inspect(now, [&](const stage::Stage& stage, TimePoint) {
-    const stage::Stage::Contenders found = stage.contenders(io);
-    if (any_client) {
-      others = found.others || found.own > 0;
-      return;
+    const PendingIo* before = nullptr;
+    for (const PendingIo* io : ios) {
+      // Most are of one application, so the answer is that of the one before.
+      const bool is_alike = before != nullptr && before->app == io->app &&
+                            before->lane == io->lane && before->unscheduled == io->unscheduled;
+      if (!is_alike && contends(stage, *io, any_client)) {
+        others = true;
+        return;
+      }
+      before = io;
     }
-    // Those of the same client at the start of the queue; requests beyond count as others'.
-    std::size_t same = 0;
-    for (const stage::Held* each = found.oldest_own; each != nullptr && same < kMostLooked;
-         each = static_cast<const stage::Held*>(each->next_queued)) {
-      const auto& queued = static_cast<const PendingIo&>(*each);
-      if (queued.app != io.app || queued.client_address != io.client_address) break;
-      ++same;
-    }
-    others = found.others || same < found.own;
   });
   return others;
 }
 
-void Dispatcher::abandon(PendingIo& io, TimePoint now) {
+void Dispatcher::abandon(stage::Stage& stage, PendingIo& io, TimePoint now) {
+  if (io.state == PendingIo::State::excess || io.state == PendingIo::State::released) {
+    std::erase(inboxes_[io.worker], &io);
+  }
+  stage.abandon(io, now);
+}
+
+void Dispatcher::abandon(const std::vector<PendingIo*>& ios, TimePoint now) {
+  if (ios.empty()) return;
   inspect(now, [&](stage::Stage& stage, TimePoint at) {
-    if (io.state == PendingIo::State::excess || io.state == PendingIo::State::released) {
-      std::erase(inboxes_[io.worker], &io);
-    }
-    stage.abandon(io, at);
+    for (PendingIo* io : ios) abandon(stage, *io, at);
   });
+}
+
+std::vector<PendingIo*> Dispatcher::take_back(std::vector<PendingIo*> ios, TimePoint now) {
+  if (ios.empty()) return ios;
+  inspect(now, [&](stage::Stage& stage, TimePoint at) {
+    std::erase_if(ios, [&](PendingIo* io) { return !stage.take_back(*io, at); });
+  });
+  return ios;
 }
 
 }  // namespace vpfs::proxy

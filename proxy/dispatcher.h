@@ -27,6 +27,8 @@ struct Turn {
     PendingIo* io;
     bool slow_client;  // why it is kept back
   };
+  std::vector<PendingIo*> gave_slots_up;  // first; may be in `abandoned` or `ended` as well
+  std::vector<PendingIo*> abandoned;
   std::vector<Parked> parked;  // may be in `arrived` as well
   std::vector<PendingIo*> arrived;
   std::vector<End> ended;
@@ -34,8 +36,13 @@ struct Turn {
   // (Next::epoch).
   std::uint64_t epoch = 0;
 
-  [[nodiscard]] bool empty() const { return parked.empty() && arrived.empty() && ended.empty(); }
+  [[nodiscard]] bool empty() const {
+    return gave_slots_up.empty() && abandoned.empty() && parked.empty() && arrived.empty() &&
+           ended.empty();
+  }
   void clear() {
+    gave_slots_up.clear();
+    abandoned.clear();
     parked.clear();
     arrived.clear();
     ended.clear();
@@ -59,12 +66,16 @@ class Dispatcher final : public control::StageGate {
   // Those in force. For the thread that changes them.
   [[nodiscard]] const SettingsPtr& settings() const { return settings_; }
 
-  // As stage::Stage::abandon(), under the lock.
-  void abandon(PendingIo& io, TimePoint now);
+  // As stage::Stage::abandon(), for all of them under one lock.
+  void abandon(const std::vector<PendingIo*>& ios, TimePoint now);
+  // As stage::Stage::take_back(), likewise. Returns those that were taken back.
+  [[nodiscard]] std::vector<PendingIo*> take_back(std::vector<PendingIo*> ios, TimePoint now);
 
   // Whether a request of another virtual PFS, or of another client's address, waits for the slots
-  // among which `io` has or had one. `any_client`: one of its own virtual PFS and address as well.
-  [[nodiscard]] bool others_wait(const PendingIo& io, bool any_client, TimePoint now);
+  // among which one of `ios` has or had one. They are of one client. `any_client`: one of its own
+  // virtual PFS and address as well.
+  [[nodiscard]] bool others_wait(const std::vector<PendingIo*>& ios, bool any_client,
+                                 TimePoint now);
 
   // What a worker needs to know after its turn.
   struct Next {
@@ -72,6 +83,7 @@ class Dispatcher final : public control::StageGate {
     // When it changes, the worker forgets all virtual PFS numbers except those of its requests, and
     // takes another turn with the new epoch.
     std::uint64_t epoch = 0;
+    std::size_t slots_given_up = 0;
     SettingsPtr settings;  // in force; null: the epoch is the same, and so are they
   };
   // Accounts for the turn. Appends to `released` the requests that `worker` is to forward now,
@@ -86,6 +98,7 @@ class Dispatcher final : public control::StageGate {
   void forget_numbers() override { ++epoch_; }
   [[nodiscard]] bool forgot_numbers() const override;
   void hand_over(stage::Held& held);
+  void abandon(stage::Stage& stage, PendingIo& io, TimePoint now);
 
   const WakeUp wake_up_;
   SettingsPtr settings_before_;  // freed by the thread that changes them, so that no worker stalls

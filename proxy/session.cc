@@ -69,12 +69,13 @@ void Session::close(const std::string& reason) {
 }
 
 void Session::give_everything_back() {
-  const TimePoint now = worker_.now();
+  std::vector<PendingIo*> all;
   ios_.for_each([&](IoKey, PendingIo* io) {
     leave_turns(*io);
-    worker_.dispatcher().abandon(*io, now);
-    worker_.recycle(*io);
+    all.push_back(io);
   });
+  worker_.dispatcher().abandon(all, worker_.now());
+  for (PendingIo* io : all) worker_.recycle(*io);
   ios_ = FlatTable<PendingIo*>();
   identity_.leave();
   worker_.slots_changed();
@@ -284,7 +285,7 @@ void Session::release(PendingIo& io) {
   io.behind_message = to_server_.in_mid_message();
   no_longer_held(io);
   ++outstanding_;
-  if (io.on_probation) give_slots_up({&io}, worker_.now());
+  if (io.on_probation) give_slots_up({&io});
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
 }
 

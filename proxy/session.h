@@ -86,12 +86,12 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] bool others_wait(const Waiting& waiting, TimePoint now);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
   void park_all(TimePoint now);
-  void give_slots_up(const std::vector<PendingIo*>& waiting, TimePoint now);
+  void give_slots_up(const std::vector<PendingIo*>& waiting);
   [[nodiscard]] ClientStallWatch::Limits stall_limits() const;
   void learn_size(const FinishedIo& finished);
   void check_server_stall(TimePoint now);
   void check_service_time(TimePoint now);
-  void give_up(const std::vector<PendingIo*>& overdue, TimePoint now);
+  void give_up(const std::vector<PendingIo*>& overdue);
   void check_drain();
   void learn_client_timeout();
   [[nodiscard]] bool client_went_unseen(const PendingIo& io);

@@ -71,7 +71,7 @@ void Session::check_client_stall(TimePoint now) {
       stall(waiting.with_slots, now);
       break;
     case ClientStallWatch::Verdict::stalls:
-      give_slots_up(waiting.with_slots, now);
+      give_slots_up(waiting.with_slots);
       break;
   }
   const bool waited_for = !waiting.with_slots.empty() || !waiting.late.empty();
@@ -94,11 +94,9 @@ bool Session::others_wait(const Waiting& waiting, TimePoint now) {
   // The client's other requests share its slow link, but they must not wait for one that makes no
   // progress.
   const bool stands_still = client_stall_.hardly_moves();
-  const auto wait_for = [&](const PendingIo* io) {
-    return worker_.dispatcher().others_wait(*io, stands_still, now);
-  };
-  return std::ranges::any_of(waiting.with_slots, wait_for) ||
-         std::ranges::any_of(waiting.late, wait_for);
+  std::vector<PendingIo*> all = waiting.with_slots;
+  all.insert(all.end(), waiting.late.begin(), waiting.late.end());
+  return !all.empty() && worker_.dispatcher().others_wait(all, stands_still, now);
 }
 
 Session::Waiting Session::find_waiting(bool client_takes_nothing) {
@@ -126,7 +124,7 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing) {
 void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
   ++shared_.counters.client_stalls;
   park_all(now);
-  give_slots_up(waiting, now);
+  give_slots_up(waiting);
   spdlog::log(client_stall_.is_news(now) ? spdlog::level::warn : spdlog::level::debug,
               "client {} {}: {} of its requests give up their slots until it does",
               net::to_string(identity_.endpoint()),
@@ -137,30 +135,29 @@ void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
 
 // Takes the held requests back from the scheduler.
 void Session::park_all(TimePoint now) {
+  std::vector<PendingIo*> submitted;
   std::vector<PendingIo*> parked;
   ios_.for_each([&](IoKey, PendingIo* io) {
-    if (!io->held) return;
-    if (io->submitted) {
-      if (!worker_.dispatcher().take_back(*io, now)) return;  // already released
-      io->submitted = false;
-      if (std::exchange(io->on_probation, false)) --on_their_way_;
-      leave_turns(*io);
-    }
-    parked.push_back(io);
+    if (io->held) (io->submitted ? submitted : parked).push_back(io);
   });
+  // Others are released already.
+  for (PendingIo* io : worker_.dispatcher().take_back(std::move(submitted), now)) {
+    io->submitted = false;
+    if (std::exchange(io->on_probation, false)) --on_their_way_;
+    leave_turns(*io);
+    parked.push_back(io);
+  }
   std::ranges::sort(parked, {}, &PendingIo::number);
   parked_.clear();
   for (PendingIo* io : parked) park(*io);
 }
 
-void Session::give_slots_up(const std::vector<PendingIo*>& waiting, TimePoint now) {
-  if (waiting.empty()) return;
+void Session::give_slots_up(const std::vector<PendingIo*>& waiting) {
   for (PendingIo* io : waiting) {
     io->gave_slot_up = true;
     io->moved_in_time = conversation_->moved(io->key);
-    if (worker_.dispatcher().give_up_slot(*io, now)) ++shared_.counters.slots_given_up;
+    worker_.gave_slot_up(*io);
   }
-  worker_.slots_changed();
 }
 
 // A released request must not arrive after its client has given up. So the connection is closed
@@ -201,23 +198,22 @@ void Session::check_service_time(TimePoint now) {
     }
   });
   std::erase_if(silent, [](const PendingIo* io) { return io->gave_slot_up; });
-  give_slots_up(silent, now);
+  give_slots_up(silent);
   for (PendingIo* io : over) {
-    give_slots_up({io}, now);
+    give_slots_up({io});
     conversation_->forget(io->key);
     finished({.key = io->key, .bytes = io->moved});
   }
-  if (!overdue.empty()) give_up(overdue, now);
+  if (!overdue.empty()) give_up(overdue);
 }
 
 // Gives up requests whose end will never be seen.
-void Session::give_up(const std::vector<PendingIo*>& overdue, TimePoint now) {
-  give_slots_up(overdue, now);
+void Session::give_up(const std::vector<PendingIo*>& overdue) {
+  give_slots_up(overdue);
   for (PendingIo* io : overdue) {
     conversation_->forget(io->key);
     forget(*io);
-    worker_.dispatcher().abandon(*io, now);
-    worker_.recycle(*io);
+    worker_.abandoned(*io);
     --outstanding_;
   }
   spdlog::warn("client {}: {} of its requests made no progress for {}: their slots are free again",

@@ -221,7 +221,9 @@ void Worker::take_turn() {
   released_.clear();
   Dispatcher::Next next = dispatcher_.turn(index_, turn_, now(), released_);
   ask_again_at(next.until);
+  shared_.counters.slots_given_up += next.slots_given_up;
   for (const Turn::End& each : turn_.ended) recycle(*each.io);
+  for (PendingIo* io : turn_.abandoned) recycle(*io);
   turn_.clear();
   // The next turn tells the dispatcher that the old numbers are forgotten.
   need_turn_ = std::exchange(turn_.epoch, next.epoch) != next.epoch;

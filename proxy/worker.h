@@ -75,6 +75,9 @@ class Worker {
   void released_too_late(PendingIo& io) {
     turn_.ended.push_back({.io = &io, .bytes = 0, .failed = false, .refused = true});
   }
+  void gave_slot_up(PendingIo& io) { turn_.gave_slots_up.push_back(&io); }
+  // Its end will never be seen.
+  void abandoned(PendingIo& io) { turn_.abandoned.push_back(&io); }
   void slots_changed() { need_turn_ = true; }
   void flush_later(Session& session) { to_flush_.push_back(&session); }
   void close_later(std::shared_ptr<Session> session) { to_close_.push_back(std::move(session)); }

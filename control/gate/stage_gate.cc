@@ -115,19 +115,9 @@ bool StageGate::set_hold(Duration hold, TimePoint now) {
   return stage_.set_hold(hold, advance(now));
 }
 
-bool StageGate::take_back(stage::Held& io, TimePoint now) {
-  const std::lock_guard lock(mutex_);
-  return stage_.take_back(io, advance(now));
-}
-
 bool StageGate::refuse(stage::Held& io, TimePoint now) {
   const std::lock_guard lock(mutex_);
   return stage_.refuse(io, advance(now));
-}
-
-bool StageGate::give_up_slot(stage::Held& io, TimePoint now) {
-  const std::lock_guard lock(mutex_);
-  return stage_.give_up_slot(io, advance(now));
 }
 
 void StageGate::count_refused(const stage::Place& place, IoKind kind, Bytes size, TimePoint now) {

@@ -40,9 +40,7 @@ class StageGate {
   // The methods of stage::Stage, each under the lock.
   [[nodiscard]] stage::Place find(const stage::Classifier::Match& match, TimePoint now,
                                   std::span<const stage::RuleConfig> rules = {});
-  [[nodiscard]] bool take_back(stage::Held& io, TimePoint now);
   [[nodiscard]] bool refuse(stage::Held& io, TimePoint now);
-  [[nodiscard]] bool give_up_slot(stage::Held& io, TimePoint now);
   void count_refused(const stage::Place& place, IoKind kind, Bytes size, TimePoint now);
   [[nodiscard]] stage::ClientId join_client(const std::string& name);
   void leave_client(stage::ClientId client);

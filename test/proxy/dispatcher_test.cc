@@ -79,13 +79,13 @@ TEST_F(DispatcherTest, AbandonTakesARequestOutOfTheInbox) {
   PendingIo& queued = io(2);
   PendingIo& waiting = io(1, 1);
   ASSERT_EQ(turn({.arrived = {&outstanding, &queued, &waiting}}).size(), 1U);
-  dispatcher_->abandon(queued, now_);
+  dispatcher_->abandon({&queued}, now_);
   EXPECT_EQ(dispatcher_->queued(), 1U);
-  dispatcher_->abandon(outstanding, now_);
+  dispatcher_->abandon({&outstanding}, now_);
   EXPECT_EQ(dispatcher_->outstanding(), 0U);
   EXPECT_TRUE(turn({}).empty());  // lets `waiting` go, into the inbox of worker 1
   EXPECT_EQ(dispatcher_->outstanding(), 1U);
-  dispatcher_->abandon(waiting, now_);
+  dispatcher_->abandon({&waiting}, now_);
   EXPECT_EQ(dispatcher_->outstanding(), 0U);
   EXPECT_TRUE(turn({}, 1).empty());
 }
@@ -95,10 +95,27 @@ TEST_F(DispatcherTest, TakeBackFailsOnceTheRequestIsReleased) {
   PendingIo& first = io(1);
   PendingIo& second = io(1);
   (void)turn({.arrived = {&first, &second}});
-  EXPECT_FALSE(dispatcher_->take_back(first, now_));
-  EXPECT_TRUE(dispatcher_->take_back(second, now_));
-  EXPECT_TRUE(dispatcher_->take_back(second, now_)) << "it is held by its session alone now";
+  EXPECT_THAT(dispatcher_->take_back({&first, &second}, now_), ElementsAre(&second));
+  EXPECT_THAT(dispatcher_->take_back({&second}, now_), ElementsAre(&second))
+      << "it is held by its session alone now";
   EXPECT_EQ(dispatcher_->queued(), 0U);
+}
+
+TEST_F(DispatcherTest, ATurnGivesSlotsUpBeforeRequestsEndAndOthersGo) {
+  make(2);
+  PendingIo& first = io(1);
+  PendingIo& second = io(1);
+  PendingIo& third = io(1);
+  PendingIo& fourth = io(1);
+  (void)turn({.arrived = {&first, &second, &third, &fourth}});
+  ASSERT_EQ(dispatcher_->outstanding(), 2U);
+  EXPECT_EQ(turn({.gave_slots_up = {&first, &second},
+                  .abandoned = {&second},
+                  .ended = {{.io = &first, .bytes = 1000, .failed = false}}}),
+            (std::vector<PendingIo*>{&third, &fourth}));
+  EXPECT_EQ(next_.slots_given_up, 2U);
+  EXPECT_EQ(turn({.gave_slots_up = {&third, &third}}).size(), 0U);
+  EXPECT_EQ(next_.slots_given_up, 1U) << "it had one slot";
 }
 
 TEST_F(DispatcherTest, EachWorkerGetsOtherSettingsOnce) {
@@ -205,7 +222,7 @@ TEST_F(DispatcherTest, AnExemptRequestOfAnotherWorkerCanBeAbandonedInItsInbox) {
   root.exempt = true;
   ASSERT_EQ(turn({.arrived = {&busy, &root}}).size(), 1U);
   EXPECT_EQ(root.state, PendingIo::State::released);
-  dispatcher_->abandon(root, now_);
+  dispatcher_->abandon({&root}, now_);
   EXPECT_TRUE(turn({}, 1).empty());
   EXPECT_EQ(dispatcher_->outstanding(), 1U);
 }
@@ -297,7 +314,7 @@ TEST_F(DispatcherTest, AWorkerThatUsesANumberWithItsLastTurnBeforeItForgetsItKee
   (void)turn({.epoch = next_.epoch});
   dispatcher_->retire_idle(now_);
   EXPECT_TRUE(is_there(idle));
-  dispatcher_->abandon(late, now_);
+  dispatcher_->abandon({&late}, now_);
 }
 
 }  // namespace
