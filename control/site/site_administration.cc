@@ -174,7 +174,8 @@ void SiteAdministration::ask(Envelope request, const Caller& caller, Answer answ
   });
 }
 
-void SiteAdministration::handle(const Envelope& request, const Caller& caller, const Answer& answer) {
+void SiteAdministration::handle(const Envelope& request, const Caller& caller,
+                                const Answer& answer) {
   control::ReadRequest read;
   const control::WantedNames wanted = rules_->names_of(request, caller, read);
   if (wanted.empty()) return this->answer(request, caller, answer, read);
@@ -186,7 +187,7 @@ void SiteAdministration::handle(const Envelope& request, const Caller& caller, c
 }
 
 void SiteAdministration::answer(const Envelope& request, const Caller& caller, const Answer& answer,
-                  control::ReadRequest& read) {
+                                control::ReadRequest& read) {
   switch (request.body_case()) {
     case Envelope::kRule:
       return answer_rule(request, caller, answer, read);
@@ -216,8 +217,8 @@ void SiteAdministration::answer(const Envelope& request, const Caller& caller, c
   }
 }
 
-void SiteAdministration::answer_rule(const Envelope& request, const Caller& caller, const Answer& answer,
-                       control::ReadRequest& read) {
+void SiteAdministration::answer_rule(const Envelope& request, const Caller& caller,
+                                     const Answer& answer, control::ReadRequest& read) {
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
   auto outcome = rules_->rule(request.rule(), caller, read);
   put_into_force();
