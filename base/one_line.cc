@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
+
 namespace vpfs {
 
 std::string one_line(std::string_view text) {
@@ -22,12 +24,7 @@ std::string one_line(std::string_view text) {
 
 std::string one_short_line(std::string_view text, std::size_t most) {
   if (text.size() <= most) return one_line(text);
-  // A character of UTF-8 stays whole.
-  const auto goes_on = [&](std::size_t at) {
-    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
-  };
-  while (most > 0 && goes_on(most)) --most;
-  return one_line(text.substr(0, most)) + "...";
+  return one_line(utf8_prefix(text, most)) + "...";
 }
 
 }  // namespace vpfs

@@ -47,6 +47,12 @@ std::size_t utf8_character(std::string_view text) {
   return form->size;
 }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && !begins_utf8_character(text[most])) --most;
+  return text.substr(0, most);
+}
+
 std::string valid_utf8(std::string_view text) {
   std::string valid;
   valid.reserve(text.size());

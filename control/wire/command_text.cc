@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::control {
@@ -46,10 +47,7 @@ class Words {
 
   [[nodiscard]] std::string text() && {
     if (text_.size() <= kMostText) return std::move(text_);
-    // Not inside a character of several bytes.
-    std::size_t end = kMostText;
-    while (end > 0 && (static_cast<unsigned char>(text_[end]) & 0xc0U) == 0x80U) --end;
-    return text_.substr(0, end) + "...";
+    return std::string(utf8_prefix(text_, kMostText)) + "...";
   }
 
  private:

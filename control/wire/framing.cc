@@ -30,6 +30,19 @@ void take_log() {
   static_cast<void>(before);
 }
 
+bool append_as_it_is(const Envelope& envelope, std::size_t most, std::string& out) {
+  const std::size_t size = envelope.ByteSizeLong();
+  if (size > std::min<std::size_t>(most, std::numeric_limits<std::int32_t>::max())) return false;
+  const std::size_t before = out.size();
+  out.resize(before + kLengthSize + size);
+  auto* at = reinterpret_cast<std::uint8_t*>(out.data() + before);
+  for (std::size_t i = 0; i < kLengthSize; ++i) {
+    at[i] = static_cast<std::uint8_t>(size >> (8 * (kLengthSize - 1 - i)));
+  }
+  envelope.SerializeWithCachedSizesToArray(at + kLengthSize);
+  return true;
+}
+
 }  // namespace
 
 std::string to_string(FrameError error) {
@@ -91,22 +104,13 @@ std::expected<std::optional<std::span<const std::byte>>, FrameError> FrameReader
 bool append_frame(const Envelope& envelope, std::size_t most, std::string& out) {
   take_log();
   complained = false;
-  const std::size_t size = envelope.ByteSizeLong();
-  if (size > std::min<std::size_t>(most, std::numeric_limits<std::int32_t>::max())) return false;
   const std::size_t before = out.size();
-  out.resize(before + kLengthSize + size);
-  auto* at = reinterpret_cast<std::uint8_t*>(out.data() + before);
-  for (std::size_t i = 0; i < kLengthSize; ++i) {
-    at[i] = static_cast<std::uint8_t>(size >> (8 * (kLengthSize - 1 - i)));
-  }
-  envelope.SerializeWithCachedSizesToArray(at + kLengthSize);
+  if (!append_as_it_is(envelope, most, out)) return false;
   if (!complained) return true;
-  // Replacing bytes by others leaves all lengths.
+  out.resize(before);
   Envelope good = envelope;
   make_utf8(good);
-  static_cast<void>(good.ByteSizeLong());
-  good.SerializeWithCachedSizesToArray(at + kLengthSize);
-  return true;
+  return append_as_it_is(good, most, out);
 }
 
 bool decode(std::span<const std::byte> frame, Envelope& envelope) {

@@ -29,6 +29,14 @@ TEST(Utf8, EveryByteThatIsNotPartOfACharacterIsReplaced) {
   EXPECT_EQ(valid_utf8("\xF4\x90\x80\x80"), bad + bad + bad + bad) << "above U+10FFFF";
 }
 
+TEST(Utf8, APrefixEndsBetweenCharacters) {
+  EXPECT_EQ(utf8_prefix("abc", 3), "abc");
+  EXPECT_EQ(utf8_prefix("abc", 2), "ab");
+  EXPECT_EQ(utf8_prefix("a\u00FCb", 2), "a");
+  EXPECT_EQ(utf8_prefix("a\u00FCb", 3), "a\u00FC");
+  EXPECT_EQ(utf8_prefix("\x80\x80\x80", 2), "");
+}
+
 TEST(Utf8, JsonTakesAllThatItReturns) {
   constexpr std::array kEdges = {0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF};
   for (int first = 0; first < 256; ++first) {

@@ -119,7 +119,7 @@ TEST(AppendFrame, AppendsNothingOfAMessageThatIsTooLong) {
   EXPECT_GT(out.size(), 6U);
 }
 
-TEST(AppendFrame, TextsThatAreNotUtf8ArriveWithQuestionMarks) {
+TEST(AppendFrame, TextsThatAreNotUtf8ArriveWithReplacements) {
   Envelope envelope;
   envelope.mutable_ack()->set_text("caf\xe9");
   envelope.mutable_ack()->add_warnings("good");
@@ -130,10 +130,19 @@ TEST(AppendFrame, TextsThatAreNotUtf8ArriveWithQuestionMarks) {
   const auto frame = reader.next();
   Envelope arrived;
   ASSERT_TRUE(decode(**frame, arrived));
-  EXPECT_EQ(arrived.ack().text(), "caf?");
+  EXPECT_EQ(arrived.ack().text(), "caf\xEF\xBF\xBD");
   EXPECT_EQ(arrived.ack().warnings(0), "good");
-  EXPECT_EQ(arrived.ack().warnings(1), "?");
+  EXPECT_EQ(arrived.ack().warnings(1), "\xEF\xBF\xBD");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(AppendFrame, ReplacementsCountForTheLongestMessage) {
+  Envelope envelope;
+  envelope.mutable_ack()->set_text(std::string(100, '\xff'));
+  std::string out = "before";
+  EXPECT_FALSE(append_frame(envelope, 299, out));
+  EXPECT_EQ(out, "before");
+  EXPECT_TRUE(append_frame(envelope, 310, out));
 }
 
 TEST(Decode, ATextThatIsNotUtf8IsNotAMessageAndFillsNoLog) {

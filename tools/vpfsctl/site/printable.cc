@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
+
 namespace vpfs::ctl {
 namespace {
 
@@ -15,25 +17,10 @@ unsigned char byte_at(std::string_view text, std::size_t index) {
 // How many bytes the code point at the front has; 0 if it is none or steers a terminal.
 std::size_t code_point(std::string_view text) {
   const unsigned char first = byte_at(text, 0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
-  std::size_t size = 0;
-  if (first >= 0xc2 && first < 0xe0) size = 2;
-  if (first >= 0xe0 && first < 0xf0) size = 3;
-  if (first >= 0xf0 && first < 0xf5) size = 4;
-  if (size == 0 || text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte_at(text, i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte_at(text, 1);
-  const bool is_control = first == 0xc2 && second < 0xa0;
-  const bool is_overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool is_surrogate = first == 0xed && second >= 0xa0;
-  const bool is_too_large = first == 0xf4 && second >= 0x90;
-  return is_control || is_overlong || is_surrogate || is_too_large ? 0 : size;
-}
-
-bool begins_code_point(char letter) {
-  return (static_cast<unsigned char>(letter) & 0xc0) != 0x80;
+  if (first < 0x20 || first == 0x7f) return 0;
+  const std::size_t size = utf8_character(text);
+  const bool is_control = size == 2 && first == 0xc2 && byte_at(text, 1) < 0xa0;
+  return is_control ? 0 : size;
 }
 
 }  // namespace
@@ -55,7 +42,7 @@ std::string printable(std::string_view text) {
 
 std::size_t columns_of(std::string_view text) {
   std::size_t columns = 0;
-  for (const char letter : text) columns += begins_code_point(letter) ? 1 : 0;
+  for (const char letter : text) columns += begins_utf8_character(letter) ? 1 : 0;
   return columns;
 }
 
@@ -64,7 +51,7 @@ std::string shortened(std::string_view text, std::size_t columns) {
   if (columns == 0) return {};
   std::size_t end = 0;
   for (std::size_t seen = 0; end < text.size(); ++end) {
-    if (begins_code_point(text[end]) && seen++ == columns - 1) break;
+    if (begins_utf8_character(text[end]) && seen++ == columns - 1) break;
   }
   return std::string(text.substr(0, end)) + "~";
 }
