@@ -85,7 +85,8 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
                                         .config = coordinator->config_,
                                         .state = coordinator->state_,
                                         .links = *coordinator->links_,
-                                        .parent = coordinator->parent_.get()});
+                                        .parent = coordinator->parent_.get(),
+                                        .incarnation = coordinator->incarnation_});
   if (!site) return std::unexpected(std::move(site.error()));
   coordinator->site_ = std::move(*site);
   return coordinator;

@@ -1,6 +1,5 @@
 #include "control/site/site_administration.h"
 
-#include <random>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -15,6 +14,7 @@
 #include "control/site/site_status.h"
 #include "control/store/journal.h"
 #include "control/wire/protocol.h"
+#include "control/wire/requests.h"
 
 namespace vpfs::coordinator {
 namespace {
@@ -29,12 +29,11 @@ constexpr std::uint64_t kTicksBetweenSweeps = 10;
 // For the answers of stages to a change of the rules.
 constexpr Duration kStagesAnswerWithin = std::chrono::seconds(1);
 
-control::Hello make_hello(const std::string& name) {
-  std::random_device device;
+control::Hello make_hello(const std::string& name, std::uint64_t incarnation) {
   control::Hello hello;
   hello.set_role(control::Hello::COORDINATOR);
   hello.set_name(name);
-  hello.set_incarnation(std::uint64_t{device()} << 32U | device());
+  hello.set_incarnation(incarnation);
   for (const char* const each : {"rules", "jobs", "forward"}) hello.add_capabilities(each);
   hello.set_program("vpfs-coordinator " + std::string(version()));
   return hello;
@@ -73,7 +72,7 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       links_(parts.links),
       parent_(parts.parent),
       started_(wall_clock_now()),
-      hello_(make_hello(config_.name)),
+      hello_(make_hello(config_.name, parts.incarnation)),
       lookups_(context_, names_),
       grammar_(site_grammar(&names_)),
       jobs_(state_),

@@ -45,6 +45,7 @@ class SiteAdministration final : private control::Owner {
     allocation::CycleState& state;
     StageLinks& links;
     const ParentLink* parent;  // null: it is not an aggregator
+    std::uint64_t incarnation;
   };
 
   // All parts outlive it. The journal is read, what was due has ended, jobs have what they are

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "control/wire/protocol.h"
+#include "control/wire/requests.h"
 
 namespace vpfs::coordinator {
 namespace {
@@ -53,31 +54,17 @@ struct SiteForward::Run {
 };
 
 std::optional<control::Error> SiteForward::problem_of(const Envelope& request) {
-  const auto refuse = [](const char* place, std::string text) {
-    return make_error(control::Error::INVALID, place, std::move(text));
-  };
-  switch (request.body_case()) {
-    case Envelope::kStats:
-    case Envelope::kWhy:
-    case Envelope::kStatus:
-    case Envelope::kReload:
-    case Envelope::kDrain:
-    case Envelope::kBypass:
-      return std::nullopt;
-    case Envelope::kRule:
-      if (request.rule().action() == control::Rule::LIST) return std::nullopt;
-      if (request.rule().action() == control::Rule::HISTORY) return std::nullopt;
-      return refuse("request", "rules are the site's: ask the coordinator itself for them");
-    case Envelope::kJob:
-      if (request.job().action() == control::Job::LIST) return std::nullopt;
-      return refuse("request", "jobs are the site's: ask the coordinator itself for them");
-    default:
-      return make_error(
-          control::Error::UNSUPPORTED, "request",
-          fmt::format("{} cannot be forwarded", request.body_case() == Envelope::BODY_NOT_SET
-                                                    ? "a message without a body"
-                                                    : control::body_name(request)));
+  const control::RequestKind* const kind = control::find_request(request);
+  const std::string_view name = control::body_name(request);
+  if (kind == nullptr || kind->forwarding == control::Forwarding::never) {
+    const bool is_empty = request.body_case() == Envelope::BODY_NOT_SET;
+    return make_error(
+        control::Error::UNSUPPORTED, "request",
+        fmt::format("{} cannot be forwarded", is_empty ? "a message without a body" : name));
   }
+  if (kind->forwarding == control::Forwarding::always || control::is_list(request)) return {};
+  return make_error(control::Error::INVALID, "request",
+                    fmt::format("{}s are the site's: ask the coordinator itself for them", name));
 }
 
 void SiteForward::forward(const Forward& request, const control::Caller& caller, Done done) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "control/wire/requests.h"
+
 namespace vpfs::control {
 namespace {
 
@@ -177,25 +179,11 @@ void Conversation::handle_request(TimePoint now) {
     return;
   }
   // Answers, and what only a stage says, ask for nothing.
-  switch (request_->body_case()) {
-    case Envelope::kRule:
-    case Envelope::kJob:
-    case Envelope::kStats:
-    case Envelope::kWatch:
-    case Envelope::kWhy:
-    case Envelope::kStatus:
-    case Envelope::kReload:
-    case Envelope::kDrain:
-    case Envelope::kBypass:
-    case Envelope::kForward:
-    case Envelope::kCycle:
-    case Envelope::kSite:
-      break;
-    default:
-      ++counters_.unknown;
-      send_error(id, make_error(Error::UNSUPPORTED, "",
-                                fmt::format("{} is not a request", body_name(*request_))));
-      return;
+  if (find_request(*request_) == nullptr) {
+    ++counters_.unknown;
+    send_error(id, make_error(Error::UNSUPPORTED, "",
+                              fmt::format("{} is not a request", body_name(*request_))));
+    return;
   }
   std::optional<std::uint32_t> as_uid;
   if (request_->has_as_uid()) as_uid = request_->as_uid();

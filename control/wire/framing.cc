@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <google/protobuf/stubs/logging.h>
 
 #include "base/check.h"
-#include "control/wire/utf8.h"
+#include "base/utf8.h"
 
 namespace vpfs::control {
 namespace {
@@ -28,6 +32,30 @@ void note_complaint(google::protobuf::LogLevel /*level*/, const char* /*file*/, 
 void take_log() {
   static const auto before = google::protobuf::SetLogHandler(&note_complaint);
   static_cast<void>(before);
+}
+
+// Receivers take no message with a text that is not UTF-8, and names from a wire or a file may have
+// any bytes.
+void make_utf8(google::protobuf::Message& message) {
+  using Field = google::protobuf::FieldDescriptor;
+  const auto* reflection = message.GetReflection();
+  std::vector<const Field*> fields;
+  reflection->ListFields(message, &fields);
+  for (const Field* field : fields) {
+    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->type() == Field::TYPE_STRING && field->is_repeated()) {
+        const std::string text = reflection->GetRepeatedString(message, field, i);
+        reflection->SetRepeatedString(&message, field, i, valid_utf8(text));
+      } else if (field->type() == Field::TYPE_STRING) {
+        reflection->SetString(&message, field, valid_utf8(reflection->GetString(message, field)));
+      } else if (field->type() == Field::TYPE_MESSAGE && field->is_repeated()) {
+        make_utf8(*reflection->MutableRepeatedMessage(&message, field, i));
+      } else if (field->type() == Field::TYPE_MESSAGE) {
+        make_utf8(*reflection->MutableMessage(&message, field));
+      }
+    }
+  }
 }
 
 bool append_as_it_is(const Envelope& envelope, std::size_t most, std::string& out) {

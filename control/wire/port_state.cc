@@ -13,6 +13,7 @@
 
 #include "control/wire/accounts.h"
 #include "control/wire/command_text.h"
+#include "control/wire/requests.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 

@@ -95,40 +95,6 @@ bool may_connect(const Identity& who, const Access& access) {
   return who.uid || rights_of(who, access) != Rights::own;
 }
 
-Rights needed_right(const Envelope& request) {
-  switch (request.body_case()) {
-    case Envelope::kRule:
-      switch (request.rule().action()) {
-        case Rule::LIST:
-        case Rule::HISTORY:
-          return Rights::read;
-        case Rule::APPLY:
-          return request.rule().dry_run() ? Rights::read : Rights::change;
-        default:
-          return Rights::change;
-      }
-    case Envelope::kJob:
-      return request.job().action() == Job::LIST ? Rights::own : Rights::change;
-    // The owner answers these with what the caller may see.
-    case Envelope::kStats:
-    case Envelope::kWatch:
-    case Envelope::kWhy:
-      return Rights::own;
-    case Envelope::kStatus:
-      return Rights::read;
-    case Envelope::kForward: {
-      const Envelope& inside = request.forward().request();
-      return inside.has_forward() ? Rights::change : needed_right(inside);
-    }
-    default:  // cycle, site, reload, drain, bypass, and whatever comes
-      return Rights::change;
-  }
-}
-
-bool is_audited(const Envelope& request) {
-  return needed_right(request) == Rights::change && request.body_case() != Envelope::kCycle;
-}
-
 Error refusal(const Caller& caller, Rights needed) {
   const bool change = needed == Rights::change;
   const char* may = caller.rights == Rights::read ? "may see everything here, but change nothing"

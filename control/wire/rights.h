@@ -59,12 +59,6 @@ struct Access {
 // Whether `who` may do anything at all: a peer without a uid has no own jobs.
 [[nodiscard]] bool may_connect(const Identity& who, const Access& access);
 
-// What a request needs. Every message that a peer may send is here, and nowhere else.
-[[nodiscard]] Rights needed_right(const Envelope& request);
-// Whether it belongs into the audit log: what changes something, except the cycles of a
-// coordinator.
-[[nodiscard]] bool is_audited(const Envelope& request);
-
 // NOT_PERMITTED, with the caller's rights here and the setting that would change them.
 [[nodiscard]] Error refusal(const Caller& caller, Rights needed);
 

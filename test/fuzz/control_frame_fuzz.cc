@@ -6,6 +6,7 @@
 
 #include "control/wire/command_text.h"
 #include "control/wire/conversation.h"
+#include "control/wire/requests.h"
 #include "test/fuzz/fuzz_input.h"
 #include "test/fuzz/require.h"
 #include "test/support/control/fake_owner.h"

@@ -136,6 +136,20 @@ TEST(AppendFrame, TextsThatAreNotUtf8ArriveWithReplacements) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
+TEST(AppendFrame, EveryTextOfAMessageIsMadeUtf8) {
+  Envelope envelope;
+  envelope.mutable_rule_reply()->add_rules()->add_words("\xff");
+  envelope.mutable_rule_reply()->add_history()->add_differences()->set_after("x\xff");
+  envelope.mutable_rule_reply()->set_text("\xc3\xa4");
+  FrameReader reader(1000);
+  give(reader, frame_of(envelope));
+  Envelope arrived;
+  ASSERT_TRUE(decode(**reader.next(), arrived));
+  EXPECT_EQ(arrived.rule_reply().rules(0).words(0), "\xEF\xBF\xBD");
+  EXPECT_EQ(arrived.rule_reply().history(0).differences(0).after(), "x\xEF\xBF\xBD");
+  EXPECT_EQ(arrived.rule_reply().text(), "\xc3\xa4");
+}
+
 TEST(AppendFrame, ReplacementsCountForTheLongestMessage) {
   Envelope envelope;
   envelope.mutable_ack()->set_text(std::string(100, '\xff'));

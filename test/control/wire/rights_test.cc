@@ -68,69 +68,6 @@ TEST(Rights, CallersHaveTheNamesThatAdministratorsKnow) {
   EXPECT_EQ(name_of(certificate({"ops", "10.0.0.1"}), std::nullopt), "CN=ops");
 }
 
-Envelope rule(Rule::Action action, bool dry_run = false) {
-  Envelope request;
-  request.mutable_rule()->set_action(action);
-  request.mutable_rule()->set_dry_run(dry_run);
-  return request;
-}
-
-TEST(Rights, EveryMessageNeedsOne) {
-  EXPECT_EQ(needed_right(rule(Rule::LIST)), Rights::read);
-  EXPECT_EQ(needed_right(rule(Rule::HISTORY)), Rights::read);
-  EXPECT_EQ(needed_right(rule(Rule::APPLY, true)), Rights::read);
-  for (const auto action :
-       {Rule::START, Rule::CHANGE, Rule::STOP, Rule::APPLY, Rule::CONFIRM, Rule::ROLLBACK}) {
-    EXPECT_EQ(needed_right(rule(action)), Rights::change);
-    EXPECT_TRUE(is_audited(rule(action)));
-  }
-  // A dry run of anything else is what it is.
-  EXPECT_EQ(needed_right(rule(Rule::STOP, true)), Rights::change);
-  // An action of a later version.
-  EXPECT_EQ(needed_right(rule(static_cast<Rule::Action>(99))), Rights::change);
-
-  Envelope request;
-  request.mutable_job()->set_action(Job::LIST);
-  EXPECT_EQ(needed_right(request), Rights::own);
-  request.mutable_job()->set_action(Job::START);
-  EXPECT_EQ(needed_right(request), Rights::change);
-  request.mutable_stats();
-  EXPECT_EQ(needed_right(request), Rights::own);
-  request.mutable_watch();
-  EXPECT_EQ(needed_right(request), Rights::own);
-  request.mutable_why();
-  EXPECT_EQ(needed_right(request), Rights::own);
-  request.mutable_status();
-  EXPECT_EQ(needed_right(request), Rights::read);
-  request.mutable_cycle();
-  EXPECT_EQ(needed_right(request), Rights::change);
-  EXPECT_FALSE(is_audited(request));
-  request.mutable_site();
-  EXPECT_EQ(needed_right(request), Rights::change);
-  EXPECT_TRUE(is_audited(request));
-  request.mutable_reload();
-  EXPECT_EQ(needed_right(request), Rights::change);
-  request.mutable_drain();
-  EXPECT_EQ(needed_right(request), Rights::change);
-  request.mutable_bypass();
-  EXPECT_EQ(needed_right(request), Rights::change);
-}
-
-TEST(Rights, WhatIsForwardedNeedsTheRightOfWhatIsInside) {
-  Envelope request;
-  Envelope& inside = *request.mutable_forward()->mutable_request();
-  EXPECT_EQ(needed_right(request), Rights::change) << "nothing";
-  inside.mutable_stats();
-  EXPECT_EQ(needed_right(request), Rights::own);
-  inside.mutable_status();
-  EXPECT_EQ(needed_right(request), Rights::read);
-  inside.mutable_drain();
-  EXPECT_EQ(needed_right(request), Rights::change);
-  EXPECT_TRUE(is_audited(request));
-  inside.mutable_forward()->mutable_request()->mutable_stats();
-  EXPECT_EQ(needed_right(request), Rights::change) << "one inside another";
-}
-
 TEST(Rights, ARefusalNamesTheCallerAndTheSetting) {
   const Caller reader{.name = "alice (uid 1001)", .from = "unix", .rights = Rights::read};
   const Error change = refusal(reader, Rights::change);
