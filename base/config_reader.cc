@@ -24,18 +24,12 @@ std::string quoted(std::string_view text) {
   return fmt::format("\"{}\"", text);
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 std::string unknown_key_problem(std::string_view key, const std::vector<std::string>& known) {
   if (const auto nearest = nearest_word(key, known)) {
     return fmt::format("unknown key; did you mean {}?", quoted(*nearest));
   }
   if (known.empty()) return "unknown key";
-  return fmt::format("unknown key (known here: {})", listed(known));
+  return fmt::format("unknown key (known here: {})", fmt::join(known, ", "));
 }
 
 // The part of a message that gives the allowed range.
@@ -396,8 +390,8 @@ bool ConfigReader::choose(std::string_view key, std::string* value,
   const State::Entry* entry = state_->find_scalar(key);
   if (entry == nullptr) return false;
   if (std::ranges::find(choices, entry->value->scalar) == choices.end()) {
-    state_->problem(
-        *entry, fmt::format("{} is not one of: {}", quoted(entry->value->scalar), listed(choices)));
+    state_->problem(*entry, fmt::format("{} is not one of: {}", quoted(entry->value->scalar),
+                                        fmt::join(choices, ", ")));
     return false;
   }
   *value = entry->value->scalar;

@@ -3,9 +3,12 @@
 #include <array>
 #include <charconv>
 #include <numeric>
+#include <ranges>
 #include <span>
 
 #include <fmt/format.h>
+
+#include "base/joined.h"
 
 namespace vpfs {
 namespace {
@@ -71,9 +74,7 @@ bool to_integer(std::string_view digits, std::uint64_t* value) {
 }
 
 std::string names_of(std::span<const Unit> units) {
-  std::string names;
-  for (const Unit& unit : units) names += (names.empty() ? "" : ", ") + std::string(unit.name);
-  return names;
+  return joined(std::views::transform(units, &Unit::name));
 }
 
 // fraction / 10^decimals x factor, if that is a whole number.

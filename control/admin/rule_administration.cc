@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/config_reader.h"
+#include "base/joined.h"
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
 #include "control/admin/time_after.h"
@@ -161,7 +162,7 @@ RuleAdministration::Outcome<stage::BookOperation> RuleAdministration::operation_
       stage::ApplySet set = stage::read_rule_set(request.file(), live_.file(), live_.book().state(),
                                                  stage::parse_rule, errors, &read);
       if (!errors.empty()) {
-        const std::string all = fmt::format("{}", fmt::join(errors.lines(), "; "));
+        const std::string all = joined(errors.lines(), "; ");
         return std::unexpected(make_error(Error::INVALID, "", all));
       }
       operation.what = std::move(set);

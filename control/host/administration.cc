@@ -6,6 +6,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/joined.h"
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
 #include "control/admin/stats_reply.h"

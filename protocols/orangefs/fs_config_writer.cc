@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/joined.h"
 #include "protocols/orangefs/fs_config.h"
 
 namespace vpfs::orangefs {
@@ -42,7 +43,7 @@ void write_defaults(const FsConfig& config, Out out) {
 void write_aliases(const FsConfig& config, Out out) {
   fmt::format_to(out, "<Aliases>\n");
   for (const FsConfig::Alias& alias : config.aliases) {
-    const std::string addresses = fmt::format("{}", fmt::join(alias.addresses, ","));
+    const std::string addresses = joined(alias.addresses, ",");
     fmt::format_to(out, "\tAlias {} {}\n", alias.name, alias.text.empty() ? addresses : alias.text);
   }
   fmt::format_to(out, "</Aliases>\n\n");

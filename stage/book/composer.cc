@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kNoShareWords[] = {"class", "mode", "vpfs", "exempt"};
 
 // The first problem; the others follow in its text.
-RuleProblem joined(const std::vector<RuleProblem>& problems) {
+RuleProblem one_problem(const std::vector<RuleProblem>& problems) {
   RuleProblem all = problems.empty() ? RuleProblem{} : problems.front();
   for (std::size_t at = 1; at < problems.size(); ++at) {
     all.text += fmt::format("; {}: {}", problems[at].place, problems[at].text);
@@ -130,7 +130,7 @@ class Composer::Work {
       return std::nullopt;
     }
     if (found != file_shares_.end()) all.insert(at(), std::move(old));
-    return joined(changed.error());
+    return one_problem(changed.error());
   }
 
   std::optional<RuleProblem> declare(const LiveShare& share) {
@@ -139,7 +139,7 @@ class Composer::Work {
     }
     auto made = changed_share({.name = share.virtual_pfs, .share = {}}, nullptr, share.words,
                               made_.config, parse_);
-    if (!made) return joined(made.error());
+    if (!made) return one_problem(made.error());
     targets_.insert(share.virtual_pfs);
     made_.config.virtual_pfs.push_back(std::move(made->share));
     return std::nullopt;
@@ -166,7 +166,7 @@ class Composer::Work {
     auto known = parsed_.extract(rule.live);
     if (known.empty()) {
       auto parsed = parse(text, target);
-      if (!parsed) return joined(parsed.error());
+      if (!parsed) return one_problem(parsed.error());
       known = keep(rule.live, std::move(*parsed));
     }
     const ParsedRule& parsed = known.mapped();

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/joined.h"
 #include "stage/book/rule_book.h"
 #include "stage/config/live_words.h"
 
@@ -34,11 +36,7 @@ void add_term(std::string& condition, const std::string& key,
     condition += condition_value(values.front());
     return;
   }
-  std::string list;
-  for (const std::string& value : values) {
-    list += (list.empty() ? "" : " ") + condition_value(value);
-  }
-  condition += '{' + list + '}';
+  condition += '{' + joined(std::views::transform(values, condition_value), " ") + '}';
 }
 
 // A mapping of conditions, as one condition.

@@ -4,9 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/joined.h"
 
 namespace vpfs::stage {
 namespace {
@@ -126,12 +129,7 @@ std::vector<std::string> joined_changes(std::vector<std::string> changes,
 }
 
 std::string words_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    line += shell_word(word);
-  }
-  return line;
+  return joined(std::views::transform(words, shell_word), " ");
 }
 
 std::string rule_line(const RuleText& rule) {

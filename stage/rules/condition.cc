@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/joined.h"
 #include "stage/rules/match_words.h"
 
 namespace vpfs::stage {
@@ -202,6 +204,13 @@ class Parser {
   std::optional<ConditionError> error_;
 };
 
+std::string printed_term(const ConditionTerm& term) {
+  const std::string values = joined(std::views::transform(term.values, printed), " ");
+  const std::string key = printed_key(term.key);
+  return term.values.size() == 1 ? fmt::format("{}={}", key, values)
+                                 : fmt::format("{}={{{}}}", key, values);
+}
+
 }  // namespace
 
 std::expected<ConditionText, ConditionError> parse_condition(std::string_view text) {
@@ -209,24 +218,10 @@ std::expected<ConditionText, ConditionError> parse_condition(std::string_view te
 }
 
 std::string to_string(const ConditionText& condition) {
-  std::string text;
-  for (const ConditionTerms& terms : condition) {
-    if (!text.empty()) text += ',';
-    std::string_view between = "";
-    for (const ConditionTerm& term : terms) {
-      text += fmt::format("{}{}=", std::exchange(between, "&"), printed_key(term.key));
-      if (term.values.size() == 1) {
-        text += printed(term.values.front());
-        continue;
-      }
-      std::string_view before = "{";
-      for (const std::string& value : term.values) {
-        text += fmt::format("{}{}", std::exchange(before, " "), printed(value));
-      }
-      text += '}';
-    }
-  }
-  return text;
+  const auto printed_terms = [](const ConditionTerms& terms) {
+    return joined(std::views::transform(terms, printed_term), "&");
+  };
+  return joined(std::views::transform(condition, printed_terms), ",");
 }
 
 bool has_term(const ConditionTerms& terms, std::string_view key) {
