@@ -72,7 +72,7 @@ class StorageConnection {
 
   net::Socket socket_;
   net::InputStream input_;
-  TimePoint deadline_ = TimePoint::max();
+  TimePoint deadline_ = kNever;
 };
 
 }  // namespace vpfs::client

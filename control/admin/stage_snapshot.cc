@@ -31,7 +31,7 @@ StageSnapshot::Latencies latencies(const LatencyHistogram& histogram) {
 // Why the oldest request of the virtual PFS waits, in its lane.
 std::optional<StageSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, TimePoint now) {
   stage::Lanes::Lane* found = nullptr;
-  TimePoint arrival = TimePoint::max();
+  TimePoint arrival = kNever;
   for (stage::Lanes::Lane& lane : stage.lanes()) {
     const IoRequest* const oldest = lane.scheduler->flow(app).oldest;
     if (oldest == nullptr || oldest->arrival >= arrival) continue;

@@ -84,7 +84,7 @@ std::vector<ClusterLinkResult> Cluster::links() const {
 ClusterResult Cluster::result() const {
   VPFS_ASSERT(is_done());
   ClusterResult result{.events = events_, .unsettled = network_.unsettled()};
-  TimePoint first = TimePoint::max();
+  TimePoint first = kNever;
   TimePoint last = TimePoint::min();
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const Batch::Outcome& outcome = batch_.outcomes()[i];

@@ -33,7 +33,7 @@ bool Engine::cancel(EventId id) {
 }
 
 TimePoint Engine::next() const {
-  return heap_.empty() ? TimePoint::max() : std::max(events_[heap_.front()].time, now_);
+  return heap_.empty() ? kNever : std::max(events_[heap_.front()].time, now_);
 }
 
 bool Engine::next_is_now(Rank rank) const {

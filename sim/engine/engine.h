@@ -30,12 +30,12 @@ class Engine {
   // False: the event has run or was cancelled before.
   bool cancel(EventId event);
 
-  // The time of the next event; TimePoint::max() without one.
+  // The time of the next event; kNever without one.
   [[nodiscard]] TimePoint next() const;
   // Whether the next event is due now and has this rank.
   [[nodiscard]] bool next_is_now(Rank rank) const;
   // Runs the next event. False: none is due by `end`.
-  bool step(TimePoint end = TimePoint::max());
+  bool step(TimePoint end = kNever);
   // Runs all events up to `end` and leaves the time at `end`.
   void run_until(TimePoint end);
   // Moves the time to `time` and runs nothing. Time never goes back.

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/wide.h"
 #include "sim/cluster/network/flow_table.h"
 #include "sim/cluster/network/link_set.h"
 #include "sim/cluster/network/rate.h"
@@ -67,9 +68,7 @@ class IncrementalFilling {
     friend bool operator<(const Step& a, const Step& b) { return a.key() < b.key(); }
 
    private:
-    __extension__ using Key = unsigned __int128;
-
-    [[nodiscard]] Key key() const { return Key{units_} << 32 | link_; }
+    [[nodiscard]] Wide key() const { return Wide{units_} << 32 | link_; }
 
     std::uint64_t units_ = 0;
     LinkId link_ = 0;

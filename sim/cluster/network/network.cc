@@ -13,14 +13,14 @@ namespace {
 constexpr Engine::Rank kLast = std::numeric_limits<Engine::Rank>::max();
 constexpr std::uint64_t kUnitsOfAByte = Rate::kUnitsOfAByte * 1'000'000'000;
 
-// Rounded up. A time that cannot be reached is TimePoint::max().
+// Rounded up. A time that cannot be reached is kNever.
 TimePoint time_of_end(TimePoint since, Wide remaining, Rate rate) {
-  if (rate.units == 0) return TimePoint::max();
-  const Wide most = static_cast<Wide>((TimePoint::max() - since).count());
+  if (rate.units == 0) return kNever;
+  const Wide most = static_cast<Wide>((kNever - since).count());
   const Wide needed = remaining <= std::numeric_limits<std::uint64_t>::max() - rate.units
                           ? (static_cast<std::uint64_t>(remaining) + rate.units - 1) / rate.units
                           : (remaining + rate.units - 1) / rate.units;
-  return needed < most ? since + Duration(static_cast<std::int64_t>(needed)) : TimePoint::max();
+  return needed < most ? since + Duration(static_cast<std::int64_t>(needed)) : kNever;
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ void Network::set_rate(FlowSlot slot, Rate rate) {
   transfer.since = engine_.now();
   transfer.rate = rate;
   const TimePoint time = time_of_end(transfer.since, transfer.remaining, rate);
-  if (time == TimePoint::max()) {
+  if (time == kNever) {
     ends_.remove(slot);
   } else {
     ends_.set({.time = time, .order = transfer.order, .flow = slot});
@@ -120,7 +120,7 @@ void Network::set_rate(FlowSlot slot, Rate rate) {
 }
 
 void Network::plan_end() {
-  const TimePoint time = ends_.empty() ? TimePoint::max() : ends_.next().time;
+  const TimePoint time = ends_.empty() ? kNever : ends_.next().time;
   if (end_event_) {
     if (time == end_time_) return;
     engine_.cancel(*end_event_);

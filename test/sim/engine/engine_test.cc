@@ -42,7 +42,7 @@ TEST_F(EngineTest, EventsHappenAtTheirTimesWhateverTheOrderInWhichTheyWereAsked)
   EXPECT_FALSE(engine_.step(kStart + 2999us));
   EXPECT_TRUE(engine_.step());
   EXPECT_FALSE(engine_.step());
-  EXPECT_EQ(engine_.next(), TimePoint::max());
+  EXPECT_EQ(engine_.next(), kNever);
   EXPECT_THAT(happened_, ElementsAre("a@1", "b@2", "c@3"));
 }
 

@@ -193,7 +193,7 @@ void PromiseSimulation::run_until(TimePoint end) {
 
 void PromiseSimulation::drain() {
   for (Flow& flow : flows_) flow.flood = 0;
-  while (step(TimePoint::max())) {
+  while (step(kNever)) {
   }
 }
 

@@ -89,7 +89,7 @@ class Churn {
       go_until(engine_.now() + pause);
     }
     // With FP, storage waits for communication, which ends.
-    while (engine_.next() != TimePoint::max() && !::testing::Test::HasFailure()) {
+    while (engine_.next() != kNever && !::testing::Test::HasFailure()) {
       go_until(engine_.next());
     }
   }
@@ -121,13 +121,13 @@ class Churn {
                  .size = {random_.chance(3) ? 0 : random_.below(100'000)},
                  .moved = 0};
     if (random_.chance(20)) each.flow.cap = BytesPerSecond{1 + random_.below(1'000'000)};
-    ends_.emplace_back(TimePoint::max());
+    ends_.emplace_back(kNever);
     each.id = network_.start({.route = each.flow.route,
                               .size = each.size,
                               .traffic_class = each.flow.traffic_class,
                               .cap = each.flow.cap},
                              [this, number = each.number] {
-                               EXPECT_EQ(ends_[number], TimePoint::max()) << "it ends once";
+                               EXPECT_EQ(ends_[number], kNever) << "it ends once";
                                ends_[number] = engine_.now();
                              });
     running_.push_back(std::move(each));
@@ -152,7 +152,7 @@ class Churn {
   void look() {
     ++looks_;
     std::erase_if(running_, [this](const Running& each) {
-      const bool has_ended = ends_[each.number] != TimePoint::max();
+      const bool has_ended = ends_[each.number] != kNever;
       EXPECT_EQ(network_.is_running(each.id), !has_ended);
       if (has_ended) expect_right_end(each);
       return has_ended;
@@ -219,7 +219,7 @@ TEST(AllocationProperty, HoldsAtAnyTimeInAnyNetwork) {
       Random random(seed);
       Churn churn(seed % 2 == 0 ? random_links(random) : random_topology(random), policy, seed);
       churn.run(kStarts);
-      EXPECT_EQ(std::ranges::count(churn.ends(), TimePoint::max()), 0) << "every flow ends";
+      EXPECT_EQ(std::ranges::count(churn.ends(), kNever), 0) << "every flow ends";
       EXPECT_EQ(churn.network().running(), 0U);
       looks += churn.looks();
       unsettled += churn.network().unsettled();
@@ -240,7 +240,7 @@ TEST(AllocationProperty, EqualSharesAreWhatTheyAreDefinedAs) {
       Churn churn(seed % 2 == 0 ? random_links(random) : random_topology(random),
                   with_equal_shares(policy), seed);
       churn.run(60);
-      EXPECT_EQ(std::ranges::count(churn.ends(), TimePoint::max()), 0) << "every flow ends";
+      EXPECT_EQ(std::ranges::count(churn.ends(), kNever), 0) << "every flow ends";
     }
   }
 }
