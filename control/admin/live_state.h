@@ -30,7 +30,6 @@ class LiveState {
   [[nodiscard]] const stage::Config& file() const { return *file_; }
   [[nodiscard]] const stage::RuleBook& book() const { return book_; }
   [[nodiscard]] const stage::Composer::Composed& composed() const { return composed_; }
-  [[nodiscard]] bool survives_restarts() const { return store_ != nullptr; }
 
   // What an operation would do; changes nothing. `read`: rules that this request has read already,
   // and what it reads now; may be null.

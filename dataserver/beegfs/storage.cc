@@ -63,17 +63,6 @@ void BeegfsStorage::inject(StorageFault fault) {
   });
 }
 
-void BeegfsStorage::clear_faults() {
-  on_thread([this] {
-    context_.faults.clear();
-    context_.record.faults_left = 0;
-  });
-}
-
-void BeegfsStorage::drop_connections() {
-  on_thread([this] { close_sessions(); });
-}
-
 StorageRecord BeegfsStorage::record() {
   StorageRecord copy;
   on_thread([&] { copy = context_.record; });

@@ -38,8 +38,6 @@ class BeegfsStorage {
 
   // Faults are queued; a request takes the first that fits it.
   void inject(StorageFault fault);
-  void clear_faults();
-  void drop_connections();
 
   [[nodiscard]] StorageRecord record();
 

@@ -39,7 +39,6 @@ std::vector<Rule> RuleSet::read(const std::vector<RuleConfig>& rules) {
     } else {
       for (const Conditions& conditions : each.any_of) made.push_back(read(each, conditions));
     }
-    has_shadow_rules_ = has_shadow_rules_ || each.mode == RuleMode::shadow;
     targets_.push_back({.virtual_pfs = each.virtual_pfs,
                         .traffic_class = each.traffic_class,
                         .is_template = !template_fields(each.virtual_pfs).empty(),

@@ -37,7 +37,6 @@ class RuleSet {
   [[nodiscard]] bool looks_at_kind() const { return looks_at_kind_; }
   [[nodiscard]] bool looks_at_client() const { return looks_at_client_; }
   [[nodiscard]] bool looks_at_job() const;
-  [[nodiscard]] bool has_shadow_rules() const { return has_shadow_rules_; }
 
   // The target's name with the request's values. REQUIRES: the rule matches.
   [[nodiscard]] std::string fill_in(const Rule& rule, const Sight& sight) const;
@@ -54,7 +53,6 @@ class RuleSet {
   Attributes looked_at_;
   bool looks_at_kind_ = false;
   bool looks_at_client_ = false;
-  bool has_shadow_rules_ = false;
   std::vector<Target> targets_;
   RuleIndex index_;
 };

@@ -180,7 +180,6 @@ TEST_F(LiveStateTest, ADamagedRecordIsAnErrorWithItsPlace) {
 TEST_F(LiveStateTest, WithoutAStoreRulesEndWithTheProgram) {
   auto live = LiveState::load(nullptr, file_, at(0), notes_);
   ASSERT_TRUE(live);
-  EXPECT_FALSE((*live)->survives_restarts());
   EXPECT_EQ(run(**live, start("a", at(1), {"for=10s"})), Error::UNKNOWN);
   EXPECT_TRUE((*live)->expire(at(11)));
   EXPECT_THAT(rules(**live), ElementsAre("job-{jobid}"));
