@@ -2,8 +2,9 @@
 
 #include <utility>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "base/joined.h"
 
 namespace vpfs::dataserver {
 
@@ -29,7 +30,7 @@ orangefs::FsConfig fs_config(const ServerConfig& config, const HandleRanges& ran
     const ServerAddress& server = config.servers[i];
     said.aliases.push_back({.name = server.alias,
                             .addresses = server.addresses,
-                            .text = fmt::format("{}", fmt::join(server.addresses, ","))});
+                            .text = joined(server.addresses, ",")});
     file_system.meta.push_back({.alias = server.alias, .extents = {ranges.meta(i)}});
     file_system.data.push_back({.alias = server.alias, .extents = {ranges.data(i)}});
   }

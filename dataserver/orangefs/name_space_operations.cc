@@ -7,10 +7,10 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "base/joined.h"
 #include "dataserver/orangefs/operations.h"
 #include "dataserver/orangefs/permissions.h"
 
@@ -32,7 +32,7 @@ constexpr std::int32_t kLayoutLocal = 5;
 
 // The text that names a server in a layout: its whole alias, as real servers compare it.
 std::string alias_text(const std::vector<std::string>& addresses) {
-  return fmt::format("{}", fmt::join(addresses, ","));
+  return joined(addresses, ",");
 }
 
 }  // namespace
