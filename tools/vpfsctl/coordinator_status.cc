@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <iterator>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/joined.h"
 #include "base/units.h"
 #include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/table.h"
@@ -35,9 +38,9 @@ const nlohmann::json& part_of(const nlohmann::json& row, const char* key) {
 
 // "1 GiB/s, 2000 iops"; "" for nothing.
 std::string amounts(const nlohmann::json& row) {
-  std::string text;
+  std::vector<std::string> parts;
   const auto add = [&](std::uint64_t amount, std::string shown) {
-    if (amount > 0) text += (text.empty() ? "" : ", ") + std::move(shown);
+    if (amount > 0) parts.push_back(std::move(shown));
   };
   const std::uint64_t bytes = number_of(row, "bytes");
   const std::uint64_t operations = number_of(row, "operations");
@@ -45,7 +48,7 @@ std::string amounts(const nlohmann::json& row) {
   add(bytes, to_string(BytesPerSecond{bytes}));
   add(operations, fmt::format("{} iops", operations));
   add(metadata, fmt::format("{} metadata iops", metadata));
-  return text;
+  return joined(parts);
 }
 
 std::string time_of(const nlohmann::json& row, const char* key) {
@@ -60,9 +63,9 @@ std::string state_of(const nlohmann::json& stage) {
 
 // Why something waits there.
 std::string why(const nlohmann::json& stage) {
-  std::string text;
-  const auto add = [&](const std::string& more) {
-    if (!more.empty()) text += (text.empty() ? "" : "; ") + more;
+  std::vector<std::string> parts;
+  const auto add = [&](std::string more) {
+    if (!more.empty()) parts.push_back(std::move(more));
   };
   add(text_of(stage, "problem"));
   const std::uint64_t lies = number_of(stage, "lies");
@@ -73,7 +76,7 @@ std::string why(const nlohmann::json& stage) {
   for (const nlohmann::json& warning : part_of(rules, "warnings")) {
     if (warning.is_string()) add(warning.get<std::string>());
   }
-  return text;
+  return joined(parts, "; ");
 }
 
 std::string stage_table(const nlohmann::json& stages) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/joined.h"
 #include "base/units.h"
 #include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/table.h"
@@ -23,11 +24,6 @@ std::string difference_lines(const control::Difference& difference, const std::s
   return fmt::format("{}~ {}\n{}  {}\n", indent, before, indent, after);
 }
 
-template <typename Numbers>
-std::string numbers_text(const Numbers& numbers) {
-  return fmt::format("{}", fmt::join(numbers, ","));
-}
-
 }  // namespace
 
 std::string rule_note(const control::RuleState& rule) {
@@ -40,7 +36,7 @@ std::string rule_note(const control::RuleState& rule) {
                                 to_string(Bytes{held.bytes()}),
                                 to_string(Duration(std::chrono::microseconds(held.seconds_us())))));
   }
-  return fmt::format("{}", fmt::join(notes, "; "));
+  return joined(notes, "; ");
 }
 
 std::string rule_table(const control::RuleReply& reply) {
@@ -55,7 +51,7 @@ std::string rule_table(const control::RuleReply& reply) {
   for (const control::RuleState& rule : reply.rules()) {
     table.add({rule.name(), rule.origin(), std::to_string(rule.hits()),
                std::to_string(rule.virtual_pfs_made()), time_text(rule.until_at()),
-               rule.condition(), fmt::format("{}", fmt::join(rule.words(), " ")), rule_note(rule)});
+               rule.condition(), joined(rule.words(), " "), rule_note(rule)});
   }
   std::string text = table.text();
   if (reply.confirm_by_at() != 0) {
@@ -97,9 +93,9 @@ std::string job_table(const control::JobReply& reply) {
                {"VPFS"}});
   for (const control::JobState& job : reply.jobs()) {
     table.add({job.jobid(), job.nodes() == 0 ? "" : std::to_string(job.nodes()),
-               numbers_text(job.uids()), numbers_text(job.gids()), job.account(),
-               fmt::format("{}", fmt::join(job.clients(), ",")), time_text(job.since_at()),
-               time_text(job.until_at()), job.origin(), job.virtual_pfs()});
+               joined(job.uids(), ","), joined(job.gids(), ","), job.account(),
+               joined(job.clients(), ","), time_text(job.since_at()), time_text(job.until_at()),
+               job.origin(), job.virtual_pfs()});
   }
   return table.text();
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/joined.h"
 #include "tools/vpfsctl/rule_tables.h"
 #include "tools/vpfsctl/table.h"
 
@@ -26,7 +27,7 @@ std::string shown(const control::Seen& seen) {
   if (seen.has_owner()) add("owner", std::to_string(seen.owner()));
   if (seen.has_node()) add("node", std::to_string(seen.node()));
   if (seen.has_target()) add("target", std::to_string(seen.target()));
-  return fmt::format("{}", fmt::join(parts, " "));
+  return joined(parts, " ");
 }
 
 }  // namespace

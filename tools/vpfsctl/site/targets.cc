@@ -63,9 +63,9 @@ ChosenTargets default_targets(const TargetPlaces& places) {
   ChosenTargets chosen;
   for (const std::string& path : sockets) {
     chosen.targets.push_back(target_at({.path = path}));
-    chosen.note += (chosen.note.empty() ? "" : ", ") + path;
   }
-  chosen.note = fmt::format("no proxy was named, and there is no {}; using {}", usual, chosen.note);
+  chosen.note = fmt::format("no proxy was named, and there is no {}; using {}", usual,
+                            fmt::join(sockets, ", "));
   return chosen;
 }
 

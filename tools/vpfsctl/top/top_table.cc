@@ -5,9 +5,11 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/joined.h"
 #include "base/units.h"
 #include "tools/vpfsctl/site/printable.h"
 
@@ -38,15 +40,11 @@ std::string percent(double part) {
 }
 
 std::string limit_text(const TopRow& row) {
-  std::string text;
-  if (row.limit_bytes > 0) text = to_string(BytesPerSecond{row.limit_bytes});
-  if (row.limit_operations > 0) {
-    text += fmt::format("{}{} op/s", text.empty() ? "" : ", ", row.limit_operations);
-  }
-  if (row.limit_metadata > 0) {
-    text += fmt::format("{}{} metadata op/s", text.empty() ? "" : ", ", row.limit_metadata);
-  }
-  return text.empty() ? "-" : text;
+  std::vector<std::string> parts;
+  if (row.limit_bytes > 0) parts.push_back(to_string(BytesPerSecond{row.limit_bytes}));
+  if (row.limit_operations > 0) parts.push_back(fmt::format("{} op/s", row.limit_operations));
+  if (row.limit_metadata > 0) parts.push_back(fmt::format("{} metadata op/s", row.limit_metadata));
+  return parts.empty() ? "-" : joined(parts);
 }
 
 std::string wait_text(const TopRow& row) {
