@@ -225,17 +225,4 @@ Result<Envelope> to_request(const Command& command, const Names& names, bool jso
   return request;
 }
 
-bool may_be_atomic(const Command& command) {
-  switch (command.verb) {
-    case Verb::rule_start:
-    case Verb::rule_change:
-    case Verb::rule_stop:
-      return true;
-    case Verb::rule_apply:
-      return !command.dry_run;
-    default:
-      return false;
-  }
-}
-
 }  // namespace vpfs::ctl

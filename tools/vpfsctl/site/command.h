@@ -65,7 +65,4 @@ struct Names {
 [[nodiscard]] Result<control::Envelope> to_request(const Command& command, const Names& names,
                                                    bool json);
 
-// Whether it is one of the changes that --atomic is for.
-[[nodiscard]] bool may_be_atomic(const Command& command);
-
 }  // namespace vpfs::ctl

@@ -158,15 +158,5 @@ TEST(Command, EveryOtherVerbHasItsRequest) {
   EXPECT_TRUE(request_of({.verb = Verb::job_stats}).has_stats());
 }
 
-TEST(Command, OnlyChangesOfRulesMayBeAtomic) {
-  EXPECT_TRUE(may_be_atomic({.verb = Verb::rule_start}));
-  EXPECT_TRUE(may_be_atomic({.verb = Verb::rule_change}));
-  EXPECT_TRUE(may_be_atomic({.verb = Verb::rule_stop}));
-  EXPECT_TRUE(may_be_atomic({.verb = Verb::rule_apply}));
-  EXPECT_FALSE(may_be_atomic({.verb = Verb::rule_apply, .dry_run = true}));
-  EXPECT_FALSE(may_be_atomic({.verb = Verb::rule_list}));
-  EXPECT_FALSE(may_be_atomic({.verb = Verb::job_start}));
-}
-
 }  // namespace
 }  // namespace vpfs::ctl
