@@ -1,33 +1,14 @@
 #include "control/wire/port.h"
 
-#include <csignal>
 #include <utility>
 
 #include <asio/post.hpp>
 #include <pthread.h>
 
+#include "base/signal_block.h"
 #include "control/wire/port_state.h"
 
 namespace vpfs::control {
-namespace {
-
-// Threads that start meanwhile take no signal: those are for the main thread.
-class WithoutSignals {
- public:
-  WithoutSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-
- private:
-  sigset_t before_ = {};
-};
-
-}  // namespace
 
 Port::Port(PortConfig config, std::unique_ptr<PortState> state)
     : config_(std::move(config)), state_(std::move(state)), tcp_endpoint_(state_->tcp_endpoint()) {}
@@ -40,7 +21,7 @@ Result<std::unique_ptr<Port>> Port::open(const PortConfig& config, Owner& owner,
                                          Options options) {
   auto settings = PortState::load(config);
   if (!settings) return std::unexpected(settings.error());
-  const WithoutSignals blocked;
+  const SignalBlock blocked;
   auto state = std::make_unique<PortState>(owner, clock, options.limits, options.versions);
   if (auto opened = state->open(config, std::move(*settings)); !opened) {
     return std::unexpected(opened.error());
@@ -49,7 +30,7 @@ Result<std::unique_ptr<Port>> Port::open(const PortConfig& config, Owner& owner,
 }
 
 void Port::start() {
-  const WithoutSignals blocked;
+  const SignalBlock blocked;
   thread_ = std::thread([this] {
     ::pthread_setname_np(::pthread_self(), "vpfs-control");
     state_->run();
