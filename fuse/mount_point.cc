@@ -30,6 +30,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/joined.h"
 #include "base/one_line.h"
 #include "fuse/descriptor.h"
 #include "fuse/direct_io.h"
@@ -186,7 +187,7 @@ MountPoint::MountPoint(const Options& options, const fuse_lowlevel_ops& operatio
   if (options.read_only) words.emplace_back("ro");
   if (options.auto_unmount) words.emplace_back("auto_unmount");
   words.insert(words.end(), options.others.begin(), options.others.end());
-  arguments_ = {"vpfs-mount", "-o", fmt::format("{}", fmt::join(words, ","))};
+  arguments_ = {"vpfs-mount", "-o", joined(words, ",")};
 }
 
 Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,

@@ -1,11 +1,8 @@
 #include "fuse/posix/low_priority.h"
 
-#include <exception>
-#include <thread>
-
 #include <sys/resource.h>
 
-#include "base/signal_block.h"
+#include "fuse/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -28,12 +25,9 @@ int normal() {
 bool LowPriority::is_possible() {
   const int before = normal();
   bool comes_back = false;
-  try {
-    const SignalBlock no_signals;
-    std::thread([&] { comes_back = set(kLow) && set(before); }).join();
-  } catch (const std::exception&) {
-    return false;  // there are no threads to have
-  }
+  Result<std::thread> thread = start_thread([&] { comes_back = set(kLow) && set(before); });
+  if (!thread) return false;  // there are no threads to have
+  thread->join();
   return comes_back && before < kLow;
 }
 

@@ -1,10 +1,9 @@
 #include "fuse/posix/rounds.h"
 
 #include <chrono>
-#include <string>
-#include <system_error>
+#include <utility>
 
-#include "base/signal_block.h"
+#include "fuse/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -14,12 +13,9 @@ constexpr auto kBetweenRounds = std::chrono::milliseconds(100);
 }  // namespace
 
 Result<void> Rounds::start() {
-  const SignalBlock no_signals;
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& problem) {
-    return fail(std::string("cannot start a thread: ") + problem.what());
-  }
+  Result<std::thread> thread = start_thread([this] { run(); });
+  if (!thread) return std::unexpected(std::move(thread.error()));
+  thread_ = std::move(*thread);
   return {};
 }
 

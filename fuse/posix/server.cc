@@ -5,10 +5,8 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <system_error>
 #include <utility>
 
-#include "base/signal_block.h"
 #include "fuse/posix/low_priority.h"
 #include "fuse/posix/server_thread.h"
 
@@ -89,16 +87,11 @@ Result<void> Server::add_thread() {
   Result<std::unique_ptr<Channel>> channel = mount_.add_channel(false);
   if (!channel) return std::unexpected(std::move(channel.error()));
   auto worker = std::make_unique<ServerThread>(*this, std::move(*channel));
-  const SignalBlock no_signals;
   const std::lock_guard lock(workers_mutex_);
   workers_.push_back(std::move(worker));
-  try {
-    workers_.back()->start();
-  } catch (const std::system_error& problem) {
-    workers_.pop_back();
-    return fail(std::string("cannot start a thread: ") + problem.what());
-  }
-  return {};
+  Result<void> started = workers_.back()->start();
+  if (!started) workers_.pop_back();
+  return started;
 }
 
 Server::Role Server::next_role(ServerThread& worker) {

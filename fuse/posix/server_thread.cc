@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "fuse/credentials.h"
 #include "fuse/posix/low_priority.h"
+#include "fuse/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -95,11 +96,14 @@ void end_direct_io(int descriptor) {
 Server::ServerThread::ServerThread(Server& server, std::unique_ptr<Channel> channel)
     : server_(server), channel_(std::move(channel)) {}
 
-void Server::ServerThread::start() {
-  thread_ = std::thread([this] {
+Result<void> Server::ServerThread::start() {
+  Result<std::thread> thread = start_thread([this] {
     adopt_own_identity();
     run();
   });
+  if (!thread) return std::unexpected(std::move(thread.error()));
+  thread_ = std::move(*thread);
+  return {};
 }
 
 void Server::ServerThread::rest() {

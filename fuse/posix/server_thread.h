@@ -24,7 +24,7 @@ class Server::ServerThread {
   ServerThread(const ServerThread&) = delete;
   ServerThread& operator=(const ServerThread&) = delete;
 
-  void start();
+  [[nodiscard]] Result<void> start();
   // Waits for its end.
   void join() { thread_.join(); }
 

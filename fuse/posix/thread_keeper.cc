@@ -7,7 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "base/signal_block.h"
+#include "fuse/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -34,12 +34,9 @@ ThreadKeeper::~ThreadKeeper() {
 }
 
 Result<void> ThreadKeeper::start() {
-  const SignalBlock no_signals;
-  const Result<void> kept = without_exceptions([this]() -> Result<void> {
-    thread_ = std::thread([this] { keep(); });
-    return {};
-  });
-  if (!kept) return fail("cannot start a thread: " + kept.error().message);
+  Result<std::thread> thread = start_thread([this] { keep(); });
+  if (!thread) return std::unexpected(std::move(thread.error()));
+  thread_ = std::move(*thread);
   return without_exceptions(start_one_);
 }
 

@@ -1,10 +1,10 @@
 #include "fuse/posix/files/forgetter.h"
 
 #include <algorithm>
-#include <system_error>
+#include <stdexcept>
 #include <utility>
 
-#include "base/signal_block.h"
+#include "fuse/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -16,15 +16,14 @@ constexpr std::size_t kStep = 16;
 
 Forgetter::Forgetter(Inodes& inodes, std::unique_ptr<Channel> channel)
     : inodes_(inodes), channel_(std::move(channel)) {
-  const SignalBlock no_signals;
   threads_.reserve(kThreads);
   for (std::size_t i = 0; i < kThreads; ++i) {
-    try {
-      threads_.emplace_back([this] { run(); });
-    } catch (const std::system_error&) {
-      if (threads_.empty()) throw;
+    Result<std::thread> thread = start_thread([this] { run(); });
+    if (!thread) {
+      if (threads_.empty()) throw std::runtime_error(thread.error().message);
       break;  // fewer will do
     }
+    threads_.push_back(std::move(*thread));
   }
 }
 
