@@ -48,8 +48,7 @@ class LockWatch {
   [[nodiscard]] TimePoint may_hold_until(std::span<const std::uint64_t> objects,
                                          const Visitor& visitor, TimePoint now);
 
-  // Objects that it remembers; bounded.
-  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  // It remembers at most so many.
   static constexpr std::size_t kMostObjects = std::size_t{1} << 14;
 
  private:

@@ -30,9 +30,4 @@ void FileUsers::end(File& file, uid_t uid) {
   if (file.opens.empty()) files_.erase(file.inode);
 }
 
-std::size_t FileUsers::size() const {
-  const std::lock_guard lock(mutex_);
-  return files_.size();
-}
-
 }  // namespace vpfs::fuse

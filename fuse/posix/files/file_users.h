@@ -47,8 +47,6 @@ class FileUsers {
 
   // `inode` is the kernel's number of the file.
   [[nodiscard]] Use begin(std::uint64_t inode, uid_t uid);
-  // Files that are open.
-  [[nodiscard]] std::size_t size() const;
 
  private:
   struct Opens {
@@ -63,7 +61,7 @@ class FileUsers {
 
   void end(File& file, uid_t uid);
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::unordered_map<std::uint64_t, std::unique_ptr<File>> files_;
 };
 

@@ -131,10 +131,13 @@ TEST_F(LockWatchTest, NewThreadsAreHeldToo) {
 }
 
 TEST_F(LockWatchTest, RemembersABoundedNumberOfObjects) {
-  for (std::uint64_t object = 1; object <= 3 * LockWatch::kMostObjects; ++object) {
-    see(kHeld, object);
-    now_ += 1us;
-    ASSERT_LE(watch_.size(), LockWatch::kMostObjects);
+  constexpr std::uint64_t kFirst = 1000;
+  for (const std::size_t others : {LockWatch::kMostObjects - 1, LockWatch::kMostObjects}) {
+    watch_ = {};
+    see(kOther);
+    for (std::uint64_t object = kFirst; object < kFirst + others; ++object) see(kOther, object);
+    const bool is_forgotten = hold(1) > now_;
+    EXPECT_EQ(is_forgotten, others == LockWatch::kMostObjects) << others;
   }
 }
 
