@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/joined.h"
+#include "base/result.h"
 
 namespace vpfs {
 namespace {
@@ -159,7 +160,7 @@ std::string print(std::uint64_t value, std::span<const Unit> units) {
 
 Result<Bytes> parse_bytes(std::string_view text) {
   const Result<Quantity> quantity = parse_quantity(text, kSizes, "bytes");
-  if (!quantity) return std::unexpected(quantity.error());
+  VPFS_TRY(quantity);
   return Bytes{quantity->value};
 }
 
@@ -177,13 +178,13 @@ Result<BytesPerSecond> parse_rate(std::string_view text) {
     return fail(fmt::format("\"{}\" is not a rate: expected one such as \"400 MiB/s\"", text));
   }
   const Result<Bytes> bytes = parse_bytes(all.substr(0, all.size() - 2));
-  if (!bytes) return std::unexpected(bytes.error());
+  VPFS_TRY(bytes);
   return BytesPerSecond{bytes->count};
 }
 
 Result<Duration> parse_duration(std::string_view text) {
   const Result<Quantity> quantity = parse_quantity(text, kTimes, "nanoseconds");
-  if (!quantity) return std::unexpected(quantity.error());
+  VPFS_TRY(quantity);
   if (!quantity->has_unit && quantity->value != 0) {
     return fail(fmt::format("\"{}\" needs a unit, such as \"{} s\" (known: {})", text,
                             trimmed(text), names_of(kTimes)));

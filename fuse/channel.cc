@@ -12,6 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/result.h"
+
 namespace vpfs::fuse {
 
 namespace {
@@ -35,7 +37,7 @@ Channel::~Channel() {
 std::expected<std::span<std::byte>, Channel::Nothing> Channel::receive(const Buffer& buffer) {
   const std::span<std::byte> room = buffer.message();
   const auto size = receive_by([&] { return ::read(descriptor_, room.data(), room.size()); });
-  if (!size) return std::unexpected(size.error());
+  VPFS_TRY(size);
   return room.first(*size);
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest_word.h"
+#include "base/result.h"
 #include "base/units.h"
 
 namespace vpfs::fuse {
@@ -50,7 +51,7 @@ Result<void> read_locks(std::string_view value, bool& local) {
 
 Result<void> read_layout(std::string_view value, Layout& into) {
   Result<Layout> layout = parse_layout(value);
-  if (!layout) return std::unexpected(std::move(layout.error()));
+  VPFS_TRY(layout);
   into = std::move(*layout);
   return {};
 }
@@ -227,7 +228,7 @@ Result<MountOptions> parse_mount_options(std::string_view source, std::string_vi
     options.source = source.substr(kPosix.size());
   } else if (source.find("://") != source.npos) {
     Result<client::MountAddress> address = client::parse_mount_address(source);
-    if (!address) return std::unexpected(std::move(address.error()));
+    VPFS_TRY(address);
     options.address = std::move(*address);
   } else {
     return fail(fmt::format(
@@ -240,9 +241,7 @@ Result<MountOptions> parse_mount_options(std::string_view source, std::string_vi
       const std::string_view word = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(word.size() + 1, rest.size()));
       if (word.empty()) continue;
-      if (Result<void> applied = apply(options, word); !applied) {
-        return std::unexpected(std::move(applied.error()));
-      }
+      VPFS_TRY(apply(options, word));
     }
   }
   if (options.point.allow_other && options.point.allow_root) {

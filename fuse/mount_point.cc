@@ -32,6 +32,7 @@
 
 #include "base/joined.h"
 #include "base/one_line.h"
+#include "base/result.h"
 #include "fuse/descriptor.h"
 #include "fuse/direct_io.h"
 #include "fuse/message.h"
@@ -271,7 +272,7 @@ Result<void> MountPoint::greet(const Options& options) {
   }
   greeting_.assign(room.begin(), room.begin() + size);
   Result<std::unique_ptr<Channel>> channel = new_channel(Descriptor(::open("/dev/null", O_RDWR)));
-  if (!channel) return std::unexpected(std::move(channel.error()));
+  VPFS_TRY(channel);
   last_words.clear();
   std::vector<std::byte> answer = answer_greeting(**channel);
   if (answer.size() < sizeof(fuse_out_header) + sizeof(fuse_init_out)) return fail(last_words);

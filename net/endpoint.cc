@@ -12,6 +12,8 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
+#include "base/result.h"
+
 namespace vpfs::net {
 
 Result<HostPort> split_address(std::string_view text) {
@@ -35,7 +37,7 @@ Result<HostPort> split_address(std::string_view text) {
 
 Result<Endpoint> resolve_endpoint(std::string_view text) {
   const Result<HostPort> parts = split_address(text);
-  if (!parts) return std::unexpected(parts.error());
+  VPFS_TRY(parts);
   std::error_code error;
   const asio::ip::address address = asio::ip::make_address(parts->host, error);
   if (!error) return Endpoint(address, parts->port);

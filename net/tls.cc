@@ -9,6 +9,7 @@
 #include <openssl/err.h>
 
 #include "base/named_file.h"
+#include "base/result.h"
 #include "net/tls_context.h"
 #include "net/tls_problems.h"
 
@@ -109,9 +110,7 @@ TlsContext::~TlsContext() = default;
 
 Result<std::shared_ptr<TlsContext>> TlsContext::load(const TlsFiles& files, TlsSide side) {
   auto state = std::make_unique<State>(side);
-  if (auto loaded = load_files(state->context, files); !loaded) {
-    return std::unexpected(loaded.error());
-  }
+  VPFS_TRY(load_files(state->context, files));
   SSL_CTX* native = state->context.native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   SSL_CTX_set_verify(native, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/result.h"
 #include "net/accept_loop.h"
 
 namespace vpfs::net {
@@ -157,10 +158,10 @@ Result<UnixListener> UnixListener::open(asio::io_context& context, const std::st
   auto state = std::make_unique<State>(context);
   state->path = path;
   const Result<int> locked = lock(path);
-  if (!locked) return std::unexpected(locked.error());
+  VPFS_TRY(locked);
   state->lock_file = *locked;
-  if (auto free = check_place(path); !free) return std::unexpected(free.error());
-  if (auto made = state->make_socket(mode, gid); !made) return std::unexpected(made.error());
+  VPFS_TRY(check_place(path));
+  VPFS_TRY(state->make_socket(mode, gid));
   return UnixListener(std::move(state));
 }
 

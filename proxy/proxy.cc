@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/client_list.h"
@@ -45,18 +46,14 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
   Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config));
-  if (!live) return std::unexpected(std::move(live.error()));
+  VPFS_TRY(live);
   std::unique_ptr<Proxy> proxy(
       new Proxy(std::move(*live), std::move(file), names, clock, std::move(upstream)));
-  if (Result<void> locked = proxy->host_.lock_status_file(); !locked) {
-    return std::unexpected(std::move(locked.error()));
-  }
+  VPFS_TRY(proxy->host_.lock_status_file());
   Result<net::Listener> listener = net::Listener::open(proxy->host_.context(), *listen);
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
-  if (Result<void> opened = proxy->host_.open(net::to_string(proxy->local_endpoint())); !opened) {
-    return std::unexpected(std::move(opened.error()));
-  }
+  VPFS_TRY(proxy->host_.open(net::to_string(proxy->local_endpoint())));
   proxy->warn_of_silent_upstream();
   return proxy;
 }

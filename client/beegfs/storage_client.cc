@@ -8,6 +8,7 @@
 
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
+#include "base/result.h"
 #include "client/beegfs/ops_error_code.h"
 #include "net/endpoint.h"
 
@@ -234,7 +235,7 @@ net::Task<Result<void>> StorageClient::write_all(const ChunkFile& file, std::uin
   Operation operation = file_operation(MessageType::write_local_file, file, offset, size);
   operation.from = bytes;
   const Result<std::uint64_t> written = co_await perform(operation);
-  if (!written) co_return std::unexpected(written.error());
+  VPFS_CO_TRY(written);
   if (*written != size) {
     co_return fail(fmt::format("a write of {} bytes wrote only {}", size, *written),
                    std::make_error_code(std::errc::io_error));
@@ -265,7 +266,7 @@ net::Task<Result<void>> StorageClient::sync(const ChunkFile& file) {
                             .answer = MessageType::fsync_local_file_resp,
                             .long_result = true};
   const Result<std::uint64_t> done = co_await perform(operation);
-  if (!done) co_return std::unexpected(done.error());
+  VPFS_CO_TRY(done);
   co_return Result<void>();
 }
 
@@ -281,7 +282,7 @@ net::Task<Result<void>> StorageClient::remove(const ChunkFile& file) {
                             .type = type,
                             .answer = MessageType::unlink_local_file_resp};
   const Result<std::uint64_t> done = co_await perform(operation);
-  if (!done) co_return std::unexpected(done.error());
+  VPFS_CO_TRY(done);
   co_return Result<void>();
 }
 

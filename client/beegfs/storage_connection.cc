@@ -12,6 +12,7 @@
 
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
+#include "base/result.h"
 #include "net/endpoint.h"
 #include "protocols/beegfs/message_header.h"
 
@@ -56,7 +57,7 @@ StorageConnection::StorageConnection(net::Socket socket)
 net::Task<Result<std::unique_ptr<StorageConnection>>> StorageConnection::open(
     net::Endpoint server, StorageIntroduction introduction, Duration patience) {
   Result<net::Socket> socket = co_await net::connect(server, patience);
-  if (!socket) co_return std::unexpected(std::move(socket.error()));
+  VPFS_CO_TRY(socket);
   auto connection = std::make_unique<StorageConnection>(std::move(*socket));
   if (!co_await connection->introduce(introduction)) {
     co_return fail("connection to " + net::to_string(server) + " was closed as soon as it opened",

@@ -1,5 +1,7 @@
 #include "client/orangefs/caller_session.h"
 
+#include "base/result.h"
+
 namespace vpfs::client {
 
 net::Task<Result<orangefs::Response>> CallerSession::ask_server(std::size_t server,
@@ -18,7 +20,7 @@ net::Task<Result<orangefs::Response>> CallerSession::ask(orangefs::Handle target
                                                          orangefs::RequestBody body,
                                                          bool* repeated) const {
   const Result<std::size_t> server = session_->server_of(target);
-  if (!server) co_return std::unexpected(server.error());
+  VPFS_CO_TRY(server);
   co_return co_await ask_server(*server, object, std::move(capability), std::move(body), repeated);
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "client/orangefs/object.h"
 #include "protocols/orangefs/errors.h"
 
@@ -104,7 +105,7 @@ net::Task<Result<std::unique_ptr<File>>> File::open(std::shared_ptr<Session> ses
   std::unique_ptr<File> file(new File(std::move(opener), handle));
   file->right_ = std::move(right);
   Result<void> good = co_await file->refresh();
-  if (!good) co_return std::unexpected(std::move(good.error()));
+  VPFS_CO_TRY(good);
   co_return file;
 }
 
@@ -118,13 +119,13 @@ Result<void> File::use(orangefs::Attributes attributes) {
     return fail("the file has no datafiles", std::make_error_code(std::errc::io_error));
   }
   const Result<std::int64_t> strip_size = strip_size_of(attributes);
-  if (!strip_size) return std::unexpected(strip_size.error());
+  VPFS_TRY(strip_size);
   if (right_) attributes.capability = *right_;
   Layout layout{.attributes = std::move(attributes), .strip_size = *strip_size};
   layout.stuffed = is_stuffed(layout.attributes);
   for (std::size_t i = 0; i < layout.attributes.datafiles.size(); ++i) {
     const Result<std::size_t> server = session_.session().server_of(layout.attributes.datafiles[i]);
-    if (!server) return std::unexpected(server.error());
+    VPFS_TRY(server);
     layout.targets.push_back(make_target(layout, i));
     layout.targets.back().server = *server;
   }
@@ -158,7 +159,7 @@ File::Target File::make_target(const Layout& layout, std::size_t index) const {
 
 net::Task<Result<void>> File::refresh() {
   Result<orangefs::Attributes> attributes = co_await get_attributes(session_, handle_);
-  if (!attributes) co_return std::unexpected(std::move(attributes.error()));
+  VPFS_CO_TRY(attributes);
   status_ = stat_from(handle_, *attributes);
   co_return use(std::move(*attributes));
 }
@@ -171,7 +172,7 @@ net::Task<Result<void>> File::reach(orangefs::IoType type, std::uint64_t end) {
   if (type == orangefs::IoType::read) co_return co_await refresh();
   Result<orangefs::Attributes> attributes =
       co_await unstuff(session_, handle_, layout_->attributes.capability);
-  if (!attributes) co_return std::unexpected(std::move(attributes.error()));
+  VPFS_CO_TRY(attributes);
   co_return use(std::move(*attributes));
 }
 
@@ -199,7 +200,7 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
     if (verdict == Verdict::renew && !renewed) {
       renewed = true;
       Result<void> good = co_await refresh();
-      if (!good) co_return std::unexpected(std::move(good.error()));
+      VPFS_CO_TRY(good);
       progress.start(layout_);
       continue;
     }
@@ -306,18 +307,18 @@ net::Task<Result<std::uint64_t>> File::end_of_short_read(const Progress& progres
   orangefs::Attributes attributes;
   if (progress.moved > 0) {
     const Result<HeldAttributes> held = co_await held_attributes(session_, handle_);
-    if (!held) co_return std::unexpected(held.error());
+    VPFS_CO_TRY(held);
     attributes = *held->attributes;
   } else {
     Result<orangefs::Attributes> found = co_await get_attributes(session_, handle_);
-    if (!found) co_return std::unexpected(std::move(found.error()));
+    VPFS_CO_TRY(found);
     attributes = std::move(*found);
   }
   // A stuffed file ends in its only datafile, unless it has got more of them since it was opened.
   if (alone && (!layout.stuffed || is_stuffed(attributes))) co_return progress.moved;
   const Transfer& wanted = progress.wanted;
   const Result<std::uint64_t> size = co_await file_size(session_, handle_, std::move(attributes));
-  if (!size) co_return std::unexpected(size.error());
+  VPFS_CO_TRY(size);
   if (*size <= wanted.offset) co_return 0;
   const std::uint64_t end = std::min(wanted.size, *size - wanted.offset);
   if (wanted.bytes.into.empty()) co_return end;
@@ -358,7 +359,7 @@ net::Task<Result<void>> File::write(std::uint64_t offset, std::span<const std::b
                         .size = from.size(),
                         .bytes = {.into = {}, .from = from, .file = {}}};
   Result<std::uint64_t> written = co_await transfer(wanted);
-  if (!written) co_return std::unexpected(std::move(written.error()));
+  VPFS_CO_TRY(written);
   co_return Result<void>();
 }
 
@@ -368,13 +369,13 @@ net::Task<Result<void>> File::write(std::uint64_t offset, net::OutputQueue::File
                         .size = from.size,
                         .bytes = {.into = {}, .from = {}, .file = from}};
   Result<std::uint64_t> written = co_await transfer(wanted);
-  if (!written) co_return std::unexpected(std::move(written.error()));
+  VPFS_CO_TRY(written);
   co_return Result<void>();
 }
 
 net::Task<Result<std::uint64_t>> File::size() {
   Result<void> good = co_await refresh();
-  if (!good) co_return std::unexpected(std::move(good.error()));
+  VPFS_CO_TRY(good);
   Result<std::uint64_t> size = co_await file_size(session_, handle_, layout_->attributes);
   if (size) status_.size = *size;
   co_return size;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "client/orangefs/names.h"
 #include "client/orangefs/object.h"
 
@@ -27,13 +28,13 @@ net::Task<Result<std::unique_ptr<FileSystem>>> FileSystem::mount(MountAddress ad
   CallerPtr caller = std::make_shared<const Caller>(options.caller);
   Result<std::shared_ptr<Session>> session =
       co_await Session::open(std::move(address), std::move(options), clock);
-  if (!session) co_return std::unexpected(std::move(session.error()));
+  VPFS_CO_TRY(session);
   co_return std::make_unique<FileSystem>(std::move(*session), std::move(caller));
 }
 
 net::Task<Result<FileSystem::Directory>> FileSystem::directory(orangefs::Handle handle) {
   Result<HeldAttributes> held = co_await held_attributes(session_, handle, kDirectoryMask);
-  if (!held) co_return std::unexpected(std::move(held.error()));
+  VPFS_CO_TRY(held);
   const orangefs::Attributes& attributes = *held->attributes;
   if (attributes.type != orangefs::ObjectType::directory) {
     co_return fail("not a directory", std::make_error_code(std::errc::not_a_directory));
@@ -57,7 +58,7 @@ net::Task<Result<orangefs::Response>> FileSystem::ask_in(Directory& parent,
     const Caches::AttributesPtr used = parent.attributes;
     const bool cached = parent.cached;
     Question question = make(*used);
-    if (!question.server) co_return std::unexpected(std::move(question.server.error()));
+    VPFS_CO_TRY(question.server);
     orangefs::Capability capability = used->capability;
     Result<orangefs::Response> response = co_await session_.ask_server(
         *question.server, parent.handle, std::move(capability), std::move(question.body), repeated);
@@ -67,7 +68,7 @@ net::Task<Result<orangefs::Response>> FileSystem::ask_in(Directory& parent,
     if (missing && !question.by_layout) co_return response;
     if (parent.attributes != used) continue;  // another request in this directory was refused too
     Result<Directory> fresh = co_await fresh_directory(parent.handle);
-    if (!fresh) co_return std::unexpected(std::move(fresh.error()));
+    VPFS_CO_TRY(fresh);
     parent = std::move(*fresh);
   }
 }
@@ -76,7 +77,7 @@ net::Task<Result<void>> FileSystem::with_attributes(orangefs::Handle handle,
                                                     const UseAttributes& use) {
   for (;;) {
     Result<HeldAttributes> held = co_await held_attributes(session_, handle);
-    if (!held) co_return std::unexpected(std::move(held.error()));
+    VPFS_CO_TRY(held);
     // Another client may make a stuffed file larger, and its data go to more datafiles then.
     const bool may_grow =
         held->attributes->type == orangefs::ObjectType::metafile && is_stuffed(*held->attributes);
@@ -90,15 +91,13 @@ net::Task<Result<void>> FileSystem::with_attributes(orangefs::Handle handle,
 
 net::Task<Result<orangefs::Handle>> FileSystem::lookup(orangefs::Handle directory_handle,
                                                        std::string name) {
-  if (Result<void> good = check_name(name); !good) {
-    co_return std::unexpected(std::move(good.error()));
-  }
+  VPFS_CO_TRY(check_name(name));
   if (Caches* const caches = session().caches()) {
     const auto known = caches->name(directory_handle, name, *caller(), session().now());
     if (known) co_return *known;
   }
   Result<Directory> parent = co_await directory(directory_handle);
-  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  VPFS_CO_TRY(parent);
   co_return co_await find(*parent, std::move(name));
 }
 
@@ -115,7 +114,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::find(Directory& parent, std::str
                                                         .credential = session_.credential()}};
   };
   Result<orangefs::Response> response = co_await ask_in(parent, make);
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   const auto& found = std::get<orangefs::LookupPathResponse>(response->body).handles;
   if (found.empty()) {
     co_return fail("not found", std::make_error_code(std::errc::no_such_file_or_directory));
@@ -144,11 +143,11 @@ net::Task<Result<orangefs::Handle>> FileSystem::resolve(std::string path) {
 
 net::Task<Result<std::vector<std::size_t>>> FileSystem::servers_of(orangefs::Handle file) {
   const Result<orangefs::Attributes> found = co_await get_attributes(session_, file);
-  if (!found) co_return std::unexpected(found.error());
+  VPFS_CO_TRY(found);
   std::vector<std::size_t> servers;
   for (const orangefs::Handle datafile : found->datafiles) {
     const Result<std::size_t> server = session().server_of(datafile);
-    if (!server) co_return std::unexpected(server.error());
+    VPFS_CO_TRY(server);
     servers.push_back(*server);
   }
   co_return servers;
@@ -169,9 +168,7 @@ net::Task<Result<FileSystemStatus>> FileSystem::statfs() {
                                     .body = orangefs::StatfsRequest{.fs_id = config().fs_id}}});
   }
   const auto results = co_await session().call_all(std::move(requests));
-  if (Result<void> good = all_good(results); !good) {
-    co_return std::unexpected(std::move(good.error()));
-  }
+  VPFS_CO_TRY(all_good(results));
   FileSystemStatus total;
   for (const Result<orangefs::Response>& result : results) {
     const auto& part = std::get<orangefs::StatfsResponse>(result->body);

@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "client/orangefs/change.h"
 #include "client/orangefs/directory_hash.h"
 #include "client/orangefs/file_system.h"
@@ -98,7 +99,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::redirect(Directory& parent, std:
                     .by_layout = true};
   };
   Result<orangefs::Response> response = co_await ask_in(parent, make);
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   co_return std::get<orangefs::HandleResponse>(response->body).handle;
 }
 
@@ -110,7 +111,7 @@ net::Task<Result<void>> FileSystem::destroy_object(Directory& parent, orangefs::
             .handle = handle, .fs_id = config().fs_id, .credential = session_.credential()}};
   };
   Result<orangefs::Response> response = co_await ask_in(parent, make);
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   co_return Result<void>();
 }
 
@@ -155,7 +156,7 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
   Change change(session().caches(), session().clock());
   change.name(directory_handle, name);
   Result<Directory> parent = co_await directory(directory_handle);
-  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  VPFS_CO_TRY(parent);
   // What the name should lead to, and what it does lead to when it is removed.
   orangefs::Handle object = 0;
   Result<orangefs::Attributes> found;
@@ -173,7 +174,7 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
     }
   } else {
     const Result<orangefs::Handle> looked_up = co_await find(*parent, name);
-    if (!looked_up) co_return std::unexpected(looked_up.error());
+    VPFS_CO_TRY(looked_up);
     object = *looked_up;
     change.object(object);
     // Every check comes before the name is removed.
@@ -188,7 +189,7 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
     }
     left = co_await leave(*parent, name);
   }
-  if (!left) co_return std::unexpected(left.error());
+  VPFS_CO_TRY(left);
   // A retry may hide which object the name had. Keep the object then: an object without a name is
   // better than a name without an object.
   const std::optional<orangefs::Handle>& led_to = *left;
@@ -229,11 +230,11 @@ net::Task<Result<void>> FileSystem::rename(orangefs::Handle old_parent, std::str
   change.name(old_parent, name);
   change.name(new_parent, new_name);
   Result<Directory> source = co_await directory(old_parent);
-  if (!source) co_return std::unexpected(std::move(source.error()));
+  VPFS_CO_TRY(source);
   Result<orangefs::Handle> moved = co_await find(*source, name);
-  if (!moved) co_return std::unexpected(std::move(moved.error()));
+  VPFS_CO_TRY(moved);
   Result<Directory> target = co_await directory(new_parent);
-  if (!target) co_return std::unexpected(std::move(target.error()));
+  VPFS_CO_TRY(target);
   if (*moved == new_parent) {
     co_return std::unexpected(
         error_of("rename: a directory into itself", std::errc::invalid_argument));
@@ -270,7 +271,7 @@ net::Task<Result<void>> FileSystem::rename(orangefs::Handle old_parent, std::str
     }
     // ... or the old one.
     const Result<orangefs::Handle> still = co_await find(*source, name);
-    if (!still) co_return std::unexpected(still.error());
+    VPFS_CO_TRY(still);
     if (*still != *moved) co_return renamed;
   }
 }
@@ -294,7 +295,7 @@ net::Task<Result<void>> FileSystem::check_replaceable(orangefs::Handle replaced,
                                                       const orangefs::Attributes& old_object,
                                                       orangefs::Handle moved) {
   const Result<orangefs::Attributes> new_object = co_await get_attributes(session_, moved);
-  if (!new_object) co_return std::unexpected(new_object.error());
+  VPFS_CO_TRY(new_object);
   const bool is_directory = old_object.type == orangefs::ObjectType::directory;
   if (is_directory != (new_object->type == orangefs::ObjectType::directory)) {
     co_return std::unexpected(
@@ -319,7 +320,7 @@ net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name,
     old_object = orangefs::Attributes{};  // a name without an object may be replaced
   }
   Result<orangefs::Handle> changed = co_await redirect(target, new_name, moved);
-  if (!changed) co_return std::unexpected(std::move(changed.error()));
+  VPFS_CO_TRY(changed);
   const orangefs::Handle gone = *changed;
   const Result<std::optional<orangefs::Handle>> left = co_await leave(source, std::move(name));
   if (!left) {
@@ -345,7 +346,7 @@ net::Task<Result<void>> FileSystem::destroy(orangefs::Handle file, LastName last
   FileSystem remover = as(std::move(last.remover));
   Result<orangefs::Attributes> found = co_await get_attributes(remover.session_, file);
   if (!found && is_missing(found.error())) co_return Result<void>();
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  VPFS_CO_TRY(found);
   // A capability that has run out is renewed, unless the directory is gone too.
   Directory parent{
       .handle = last.directory, .attributes = std::move(last.attributes), .cached = true};

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/result.h"
 #include "client/orangefs/change.h"
 #include "client/orangefs/directory_hash.h"
 #include "client/orangefs/file_system.h"
@@ -65,7 +66,7 @@ net::Task<Result<FileSystem::NewFile>> FileSystem::new_file(orangefs::Handle dir
                                                             std::uint32_t datafiles,
                                                             std::vector<std::size_t> servers) {
   Result<Directory> parent = co_await directory(directory_handle);
-  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  VPFS_CO_TRY(parent);
   std::uint32_t holders = 0;
   for (const MountConfig::Server& server : config().servers) holders += server.data.empty() ? 0 : 1;
   if (datafiles == 0) datafiles = config().default_datafiles;
@@ -87,7 +88,7 @@ net::Task<Result<FileSystem::NewFile>> FileSystem::new_file(orangefs::Handle dir
     return Question{.server = server, .body = std::move(body)};
   };
   Result<orangefs::Response> response = co_await ask_in(*parent, make);
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   auto& made = std::get<orangefs::CreateResponse>(response->body);
   co_return NewFile{.parent = std::move(*parent),
                     .handle = made.metafile_handle,
@@ -98,13 +99,11 @@ net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle director
                                                        std::uint32_t permissions,
                                                        std::uint32_t datafiles,
                                                        std::vector<std::size_t> servers) {
-  if (Result<void> good = check_new_name(name); !good) {
-    co_return std::unexpected(std::move(good.error()));
-  }
+  VPFS_CO_TRY(check_new_name(name));
   Change change(session().caches(), session().clock());
   change.name(directory, name);
   Result<NewFile> made = co_await new_file(directory, permissions, datafiles, std::move(servers));
-  if (!made) co_return std::unexpected(std::move(made.error()));
+  VPFS_CO_TRY(made);
   Result<orangefs::Handle> entered =
       co_await enter_new(made->parent, std::move(name), made->handle, std::move(made->datafiles));
   if (entered) change.happened();
@@ -114,20 +113,18 @@ net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle director
 net::Task<Result<std::unique_ptr<File>>> FileSystem::create_and_open(
     orangefs::Handle directory, std::string name, std::uint32_t permissions,
     std::uint32_t datafiles, std::vector<std::size_t> servers) {
-  if (Result<void> good = check_new_name(name); !good) {
-    co_return std::unexpected(std::move(good.error()));
-  }
+  VPFS_CO_TRY(check_new_name(name));
   Change change(session().caches(), session().clock());
   change.name(directory, name);
   Result<NewFile> made = co_await new_file(directory, permissions, datafiles, std::move(servers));
-  if (!made) co_return std::unexpected(std::move(made.error()));
+  VPFS_CO_TRY(made);
   Caches* const caches = session().caches();
   Caches::NameTicket ticket;
   if (caches != nullptr) ticket = caches->name_ticket(directory, name, session().now());
   auto enter = enter_new(made->parent, name, made->handle, std::move(made->datafiles));
   auto open_it = open(made->handle);
   auto [entered, opened] = co_await net::both(std::move(enter), std::move(open_it));
-  if (!entered) co_return std::unexpected(std::move(entered.error()));
+  VPFS_CO_TRY(entered);
   if (caches != nullptr) {
     caches->name_made(ticket, directory, std::move(name), caller(), made->handle);
     change.keep_names();
@@ -137,13 +134,11 @@ net::Task<Result<std::unique_ptr<File>>> FileSystem::create_and_open(
 
 net::Task<Result<orangefs::Handle>> FileSystem::mkdir(orangefs::Handle directory_handle,
                                                       std::string name, std::uint32_t permissions) {
-  if (Result<void> good = check_new_name(name); !good) {
-    co_return std::unexpected(std::move(good.error()));
-  }
+  VPFS_CO_TRY(check_new_name(name));
   Change change(session().caches(), session().clock());
   change.name(directory_handle, name);
   Result<Directory> parent = co_await directory(directory_handle);
-  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  VPFS_CO_TRY(parent);
   const std::size_t server = session().next_metadata_server();
   const MakeQuestion make = [&](const orangefs::Attributes&) {
     orangefs::MkdirRequest body;
@@ -156,7 +151,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::mkdir(orangefs::Handle directory
     return Question{.server = server, .body = std::move(body)};
   };
   Result<orangefs::Response> response = co_await ask_in(*parent, make);
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   const orangefs::Handle made = std::get<orangefs::MkdirResponse>(response->body).handle;
   std::vector<orangefs::Handle> no_datafiles;
   Result<orangefs::Handle> entered =
@@ -169,11 +164,11 @@ net::Task<Result<orangefs::Handle>> FileSystem::symlink(orangefs::Handle directo
                                                         std::string name, std::string target) {
   Result<void> good = check_new_name(name);
   if (good) good = check_link_target(target);
-  if (!good) co_return std::unexpected(std::move(good.error()));
+  VPFS_CO_TRY(good);
   Change change(session().caches(), session().clock());
   change.name(directory_handle, name);
   Result<Directory> parent = co_await directory(directory_handle);
-  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  VPFS_CO_TRY(parent);
   const std::size_t server = session().next_metadata_server();
   const MakeQuestion make = [&](const orangefs::Attributes&) {
     return Question{
@@ -184,7 +179,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::symlink(orangefs::Handle directo
                                              .handle_extents = config().servers[server].meta}};
   };
   Result<orangefs::Response> response = co_await ask_in(*parent, make);
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   const auto& handles = std::get<orangefs::BatchCreateResponse>(response->body).handles;
   if (handles.empty()) {
     co_return fail("the server gave no handle for the new link",
@@ -194,7 +189,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::symlink(orangefs::Handle directo
   // The link has no target yet, so do not ask for one.
   Result<orangefs::Attributes> fresh =
       co_await get_attributes(session_, made, kEverything & ~orangefs::kAttrSymlinkTarget);
-  if (!fresh) co_return std::unexpected(std::move(fresh.error()));
+  VPFS_CO_TRY(fresh);
   orangefs::SetattrRequest body;
   body.handle = made;
   body.fs_id = config().fs_id;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/result.h"
 #include "client/orangefs/change.h"
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/object.h"
@@ -45,7 +46,7 @@ net::Task<Result<DirectoryPage>> FileSystem::page_of(Directory& directory, Direc
                     .by_layout = true};
   };
   Result<orangefs::Response> response = co_await ask_in(directory, make);
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   auto& part = std::get<orangefs::ReaddirResponse>(response->body);
   page.entries.reserve(part.entries.size());
   for (auto& entry : part.entries) {
@@ -63,19 +64,19 @@ net::Task<Result<DirectoryPage>> FileSystem::page_of(Directory& directory, Direc
 net::Task<Result<DirectoryPage>> FileSystem::read_directory(orangefs::Handle handle,
                                                             DirectoryCursor from) {
   Result<Directory> found = co_await directory(handle);
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  VPFS_CO_TRY(found);
   co_return co_await page_of(*found, from);
 }
 
 net::Task<Result<std::vector<DirectoryEntry>>> FileSystem::readdir(orangefs::Handle handle) {
   Result<Directory> found = co_await directory(handle);
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  VPFS_CO_TRY(found);
   const std::size_t places = found->attributes->distributed.dirdata_handles.size();
   const auto list_one = [&](std::size_t i) { return entries_at(*found, i); };
   auto parts = co_await net::gather(places, kMostPlacesAtOnce, list_one);
   std::vector<DirectoryEntry> entries;
   for (Result<std::vector<DirectoryEntry>>& part : parts) {
-    if (!part) co_return std::unexpected(std::move(part.error()));
+    VPFS_CO_TRY(part);
     std::ranges::move(*part, std::back_inserter(entries));
   }
   co_return entries;
@@ -87,7 +88,7 @@ net::Task<Result<std::vector<DirectoryEntry>>> FileSystem::entries_at(Directory&
   DirectoryCursor at{.place = place};
   while (at.place == place) {
     Result<DirectoryPage> page = co_await page_of(directory, at);
-    if (!page) co_return std::unexpected(std::move(page.error()));
+    VPFS_CO_TRY(page);
     std::ranges::move(page->entries, std::back_inserter(entries));
     at = page->next;
   }
@@ -99,7 +100,7 @@ net::Task<Result<void>> FileSystem::check_empty(orangefs::Handle handle) {
   while (!page.end && page.entries.empty()) {
     Result<DirectoryPage> next = co_await read_directory(handle, page.next);
     if (!next && next.error().code == std::errc::permission_denied) co_return Result<void>();
-    if (!next) co_return std::unexpected(std::move(next.error()));
+    VPFS_CO_TRY(next);
     page = std::move(*next);
   }
   if (page.entries.empty()) co_return Result<void>();
@@ -160,7 +161,7 @@ net::Task<Result<void>> FileSystem::send(orangefs::Handle handle, Caches::Attrib
   orangefs::Capability capability = held->capability;
   Result<orangefs::Response> response =
       co_await session_.ask(handle, handle, std::move(capability), std::move(body));
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   co_return Result<void>();
 }
 
@@ -180,7 +181,7 @@ net::Task<Result<void>> FileSystem::flush(orangefs::Handle file) {
 
 net::Task<Result<std::string>> FileSystem::readlink(orangefs::Handle link) {
   const Result<HeldAttributes> found = co_await held_attributes(session_, link);
-  if (!found) co_return std::unexpected(found.error());
+  VPFS_CO_TRY(found);
   if (found->attributes->type != orangefs::ObjectType::symlink) {
     co_return fail("not a symbolic link", std::make_error_code(std::errc::invalid_argument));
   }
@@ -195,7 +196,7 @@ net::Task<Result<std::string>> FileSystem::get_extended(orangefs::Handle handle,
   orangefs::Capability none;
   Result<orangefs::Response> response =
       co_await session_.ask(handle, handle, std::move(none), std::move(body));
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   auto& answer = std::get<orangefs::EattrResponse>(response->body);
   if (!answer.errors.empty() && answer.errors[0] != 0) {
     co_return status_error("extended attribute", answer.errors[0]);
@@ -251,7 +252,7 @@ net::Task<Result<std::vector<std::string>>> FileSystem::list_extended(orangefs::
     orangefs::Capability none;
     Result<orangefs::Response> response =
         co_await session_.ask(handle, handle, std::move(none), std::move(body));
-    if (!response) co_return std::unexpected(std::move(response.error()));
+    VPFS_CO_TRY(response);
     auto& answer = std::get<orangefs::ListeattrResponse>(response->body);
     for (std::string& key : answer.keys) {
       if (const std::size_t end = key.find('\0'); end != std::string::npos) key.resize(end);

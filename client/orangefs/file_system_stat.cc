@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "base/result.h"
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/object.h"
 #include "client/orangefs/strip_walk.h"
@@ -43,10 +44,10 @@ Result<void> complete(Stat& stat, const orangefs::Attributes& object,
   }
   if (parts.empty()) return {};
   const Result<std::int64_t> strip_size = strip_size_of(object);
-  if (!strip_size) return std::unexpected(strip_size.error());
+  VPFS_TRY(strip_size);
   std::int64_t size = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (!parts[i]) return std::unexpected(parts[i].error());
+    VPFS_TRY(parts[i]);
     const orangefs::Placement placement{.server_nr = static_cast<std::uint32_t>(i),
                                         .server_ct = static_cast<std::uint32_t>(parts.size())};
     size = std::max(size, logical_end(*strip_size, placement, parts[i]->size));
@@ -80,7 +81,7 @@ net::Task<Result<Stat>> FileSystem::stat_directory(orangefs::Handle handle,
   auto ask_it = get_attributes(session_, handle);
   auto ask_parts = list_attributes(session_, dirdata, kPartMask);
   auto [found, parts] = co_await net::both(std::move(ask_it), std::move(ask_parts));
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  VPFS_CO_TRY(found);
   std::vector<orangefs::Handle> now = parts_of(*found);
   // It was split meanwhile.
   if (now != dirdata) parts = co_await list_attributes(session_, std::move(now), kPartMask);
@@ -101,11 +102,11 @@ net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
     ticket = caches->directory_ticket(handle, session().now());
   }
   Result<orangefs::Attributes> found = co_await get_attributes(session_, handle);
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  VPFS_CO_TRY(found);
   Stat stat = stat_from(handle, *found);
   if (found->type == orangefs::ObjectType::metafile) {
     const Result<std::uint64_t> size = co_await file_size(session_, handle, std::move(*found));
-    if (!size) co_return std::unexpected(size.error());
+    VPFS_CO_TRY(size);
     stat.size = *size;
   } else if (found->type == orangefs::ObjectType::directory) {
     std::vector<orangefs::Handle> dirdata = parts_of(*found);
@@ -120,7 +121,7 @@ net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
 net::Task<Result<Stat>> FileSystem::stat_name(orangefs::Handle directory, std::string name) {
   for (int look_ups = 1;; ++look_ups) {
     const Result<orangefs::Handle> found = co_await lookup(directory, name);
-    if (!found) co_return std::unexpected(found.error());
+    VPFS_CO_TRY(found);
     Result<Stat> object = co_await stat(*found);
     if (object || !is_gone(object.error()) || look_ups == kMostLookUps) co_return object;
     if (Caches* const caches = session().caches()) caches->forget_name(directory, name);
@@ -129,7 +130,7 @@ net::Task<Result<Stat>> FileSystem::stat_name(orangefs::Handle directory, std::s
 
 net::Task<Result<Stat>> FileSystem::owner_and_mode(orangefs::Handle handle) {
   const Result<HeldAttributes> held = co_await held_attributes(session_, handle);
-  if (!held) co_return std::unexpected(held.error());
+  VPFS_CO_TRY(held);
   co_return stat_from(handle, *held->attributes);
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "client/orangefs/strip_walk.h"
 #include "protocols/orangefs/striping.h"
 
@@ -29,7 +30,7 @@ Result<std::vector<Session::Addressed>> for_each_handle(
   std::vector<Session::Addressed> requests;
   for (std::size_t i = 0; i < handles.size(); ++i) {
     const Result<std::size_t> server = session.session().server_of(handles[i]);
-    if (!server) return std::unexpected(server.error());
+    VPFS_TRY(server);
     Body body;
     body.fs_id = session.config().fs_id;
     adapt(body, i);
@@ -56,7 +57,7 @@ net::Task<Result<orangefs::Attributes>> get_attributes(const CallerSession& sess
   orangefs::Capability none;
   Result<orangefs::Response> response =
       co_await session.ask(handle, handle, std::move(none), std::move(body));
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   orangefs::Attributes& found = std::get<orangefs::AttributesResponse>(response->body).attributes;
   if (caches != nullptr) {
     caches->put_attributes(ticket, handle, session.caller(),
@@ -124,7 +125,7 @@ net::Task<Result<HeldAttributes>> held_attributes(const CallerSession& session,
     mask = kEverything;
   }
   Result<orangefs::Attributes> found = co_await get_attributes(session, handle, mask);
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  VPFS_CO_TRY(found);
   co_return HeldAttributes{
       .attributes = std::make_shared<const orangefs::Attributes>(std::move(*found)),
       .cached = false};
@@ -163,7 +164,7 @@ net::Task<Result<std::uint64_t>> file_size(const CallerSession& session, orangef
     co_return static_cast<std::uint64_t>(std::max(metafile.stuffed_size, 0));
   }
   const Result<std::int64_t> strip_size = strip_size_of(metafile);
-  if (!strip_size) co_return std::unexpected(strip_size.error());
+  VPFS_CO_TRY(strip_size);
   const std::vector<orangefs::Handle>& datafiles = metafile.datafiles;
   // Each server is asked for its own part; nothing then depends on connections between servers.
   Result<std::vector<Session::Addressed>> requests =
@@ -173,11 +174,9 @@ net::Task<Result<std::uint64_t>> file_size(const CallerSession& session, orangef
             body.credential = session.credential();
             body.handles = {datafiles[i]};
           });
-  if (!requests) co_return std::unexpected(std::move(requests.error()));
+  VPFS_CO_TRY(requests);
   const auto results = co_await session.session().call_all(std::move(*requests));
-  if (Result<void> good = all_good(results); !good) {
-    co_return std::unexpected(std::move(good.error()));
-  }
+  VPFS_CO_TRY(all_good(results));
   std::int64_t size = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& body = std::get<orangefs::TreeGetFileSizeResponse>(results[i]->body);
@@ -203,17 +202,17 @@ net::Task<Result<orangefs::Attributes>> unstuff(const CallerSession& session,
   Result<orangefs::Response> response =
       co_await session.ask(handle, handle, std::move(capability), std::move(body));
   if (Caches* const caches = session.session().caches()) caches->forget(handle);
-  if (!response) co_return std::unexpected(std::move(response.error()));
+  VPFS_CO_TRY(response);
   co_return std::move(std::get<orangefs::AttributesResponse>(response->body).attributes);
 }
 
 net::Task<Result<void>> truncate(const CallerSession& session, orangefs::Handle handle,
                                  orangefs::Attributes metafile, std::uint64_t size) {
   const Result<std::int64_t> strip_size = strip_size_of(metafile);
-  if (!strip_size) co_return std::unexpected(strip_size.error());
+  VPFS_CO_TRY(strip_size);
   if (is_stuffed(metafile) && *strip_size > 0 && size > static_cast<std::uint64_t>(*strip_size)) {
     Result<orangefs::Attributes> larger = co_await unstuff(session, handle, metafile.capability);
-    if (!larger) co_return std::unexpected(std::move(larger.error()));
+    VPFS_CO_TRY(larger);
     metafile = std::move(*larger);
   }
   const std::vector<orangefs::Handle>& datafiles = metafile.datafiles;
@@ -225,7 +224,7 @@ net::Task<Result<void>> truncate(const CallerSession& session, orangefs::Handle 
                                               static_cast<std::int64_t>(size))
                         .value_or(0);
       });
-  if (!requests) co_return std::unexpected(std::move(requests.error()));
+  VPFS_CO_TRY(requests);
   const auto results = co_await session.session().call_all(std::move(*requests));
   if (Caches* const caches = session.session().caches()) caches->forget(handle);
   co_return all_good(results);
@@ -237,7 +236,7 @@ net::Task<Result<void>> flush(const CallerSession& session, orangefs::Handle han
   Result<std::vector<Session::Addressed>> requests = for_each_handle<orangefs::FlushRequest>(
       session, datafiles, handle, {},
       [&](orangefs::FlushRequest& body, std::size_t i) { body.handle = datafiles[i]; });
-  if (!requests) co_return std::unexpected(std::move(requests.error()));
+  VPFS_CO_TRY(requests);
   co_return all_good(co_await session.session().call_all(std::move(*requests)));
 }
 

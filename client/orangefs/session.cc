@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/result.h"
 #include "client/orangefs/calls/call.h"
 #include "net/endpoint.h"
 #include "net/gather.h"
@@ -89,7 +90,7 @@ net::Task<Result<std::shared_ptr<Session>>> Session::open(MountAddress address,
 
 net::Task<Result<void>> Session::set_up(MountAddress address) {
   Result<net::Endpoint> first = net::resolve_endpoint(address.host_port);
-  if (!first) co_return std::unexpected(std::move(first.error()));
+  VPFS_CO_TRY(first);
   ServerPool bootstrap(executor_, clock_, options_.connect_timeout, 1);
   bootstrap.add(*first);
   Result<std::string> text = co_await config_from(bootstrap, 0, address.host_port);
@@ -99,7 +100,7 @@ net::Task<Result<void>> Session::set_up(MountAddress address) {
                    text.error().code);
   }
   Result<MountConfig> config = read_mount_config(*text, address.file_system, address.scheme);
-  if (!config) co_return std::unexpected(std::move(config.error()));
+  VPFS_CO_TRY(config);
   config_ = std::move(*config);
   config_.job_timeout = options_.job_timeout.value_or(config_.job_timeout);
   config_.retry_limit = options_.retry_limit.value_or(config_.retry_limit);
@@ -108,7 +109,7 @@ net::Task<Result<void>> Session::set_up(MountAddress address) {
       .limit = config_.retry_limit, .delay = config_.retry_delay, .retry_for = options_.retry_for};
   for (const MountConfig::Server& server : config_.servers) {
     Result<net::Endpoint> endpoint = net::resolve_endpoint(server.host_port);
-    if (!endpoint) co_return std::unexpected(std::move(endpoint.error()));
+    VPFS_CO_TRY(endpoint);
     pool_.add(*endpoint);
   }
   const auto ask_one = [this](std::size_t i) {

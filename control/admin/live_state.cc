@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "control/wire/protocol.h"
 #include "stage/book/record.h"
 #include "stage/config/rule_text.h"
@@ -50,7 +51,7 @@ Result<std::unique_ptr<LiveState>> LiveState::load(std::unique_ptr<StateStore> s
   std::unique_ptr<LiveState> made(new LiveState(std::move(store), file));
   if (made->store_ != nullptr) {
     Result<StateStore::Loaded> loaded = made->store_->load();
-    if (!loaded) return std::unexpected(std::move(loaded.error()));
+    VPFS_TRY(loaded);
     for (std::string& note : loaded->notes) notes.push_back(std::move(note));
     for (const StateStore::Record& record : loaded->records) {
       if (const auto replayed = made->book_.replay(record.text); !replayed) {

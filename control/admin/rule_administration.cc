@@ -12,6 +12,7 @@
 
 #include "base/config_reader.h"
 #include "base/joined.h"
+#include "base/result.h"
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
 #include "control/admin/time_after.h"
@@ -126,9 +127,7 @@ RuleAdministration::Outcome<stage::Change> RuleAdministration::carry_out(
   (void)tick();
   auto change = live_.prepare(std::move(operation));
   if (!change) return change;
-  if (auto done = carry_out(*change); !done) {
-    return std::unexpected(std::move(done.error()));
-  }
+  VPFS_TRY(carry_out(*change));
   return change;
 }
 
@@ -180,7 +179,7 @@ RuleAdministration::Outcome<stage::BookOperation> RuleAdministration::operation_
 RuleAdministration::Outcome<stage::Change> RuleAdministration::prepare(
     const Rule& request, const Caller& caller, stage::ParsedRules& read) const {
   auto operation = operation_of(request, caller, read);
-  if (!operation) return std::unexpected(std::move(operation.error()));
+  VPFS_TRY(operation);
   return live_.prepare(std::move(*operation), &read);
 }
 
@@ -222,7 +221,7 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
                                                                         const Caller& caller,
                                                                         ReadRequest& read) {
   const Outcome<stage::Change> change = prepared(request, caller, read);
-  if (!change) return std::unexpected(change.error());
+  VPFS_TRY(change);
 
   RuleReply reply;
   const auto add = [&](const stage::Change& change) {
@@ -236,9 +235,7 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
                                                : "nothing was changed: this is a dry run");
     return reply;
   }
-  if (auto done = carry_out(*change, &read.rules); !done) {
-    return std::unexpected(std::move(done.error()));
-  }
+  VPFS_TRY(carry_out(*change, &read.rules));
   add(*change);
   const stage::BookState& state = live_.book().state();
   reply.set_version(state.version);
@@ -289,13 +286,13 @@ RuleAdministration::Outcome<JobReply> RuleAdministration::job(const Job& request
     case Job::START: {
       stage::StartJob start;
       auto job = read_job(request, live_.composed().config.names);
-      if (!job) return std::unexpected(std::move(job.error()));
+      VPFS_TRY(job);
       start.job = std::move(*job);
       start.words = words_of(request.words());
       start.until = time_after(now, request.time_limit_seconds());
       const bool is_known = live_.book().state().jobs.contains(request.jobid());
       const auto change = carry_out({.at = now, .who = caller.name, .what = std::move(start)});
-      if (!change) return std::unexpected(change.error());
+      VPFS_TRY(change);
       JobReply reply;
       for (const std::string& each : change->warnings) reply.add_warnings(each);
       reply.set_text(
@@ -305,7 +302,7 @@ RuleAdministration::Outcome<JobReply> RuleAdministration::job(const Job& request
     case Job::STOP: {
       const auto change = carry_out(
           {.at = now, .who = caller.name, .what = stage::StopJob{.jobid = request.jobid()}});
-      if (!change) return std::unexpected(change.error());
+      VPFS_TRY(change);
       JobReply reply;
       for (const std::string& each : change->warnings) reply.add_warnings(each);
       reply.set_text(fmt::format("job {} is no longer registered", request.jobid()));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/result.h"
 
 namespace vpfs::allocation {
 
@@ -50,7 +51,7 @@ std::expected<void, Psfa::NoFloor> Psfa::divide_all(std::uint64_t capacity, std:
   VPFS_ASSERT(capacity <= kMostAmount);
   if (wants_.empty()) return {};
   const auto left = set_floors(capacity, floor);
-  if (!left) return std::unexpected(left.error());
+  VPFS_TRY(left);
   divide_among_jobs(*left);
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     const Job& job = jobs_[i];

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/log/log.h"
+#include "base/result.h"
 #include "base/version.h"
 #include "control/allocation/allocation_policy.h"
 #include "control/store/journal.h"
@@ -69,7 +70,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
   }
   auto links = StageLinks::open(coordinator->context_, clock, coordinator->config_, *coordinator,
                                 options.links);
-  if (!links) return std::unexpected(std::move(links.error()));
+  VPFS_TRY(links);
   coordinator->links_ = std::move(*links);
   coordinator->runner_.use(*coordinator->links_);
   if (config.parent) {
@@ -77,7 +78,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
     auto parent = ParentLink::make(coordinator->context_, clock, coordinator->config_,
                                    coordinator->links_->room(), *coordinator->uplink_,
                                    coordinator->runner_, *coordinator);
-    if (!parent) return std::unexpected(std::move(parent.error()));
+    VPFS_TRY(parent);
     coordinator->parent_ = std::move(*parent);
   }
   auto site = SiteAdministration::open({.context = coordinator->context_,
@@ -87,7 +88,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
                                         .links = *coordinator->links_,
                                         .parent = coordinator->parent_.get(),
                                         .incarnation = coordinator->incarnation_});
-  if (!site) return std::unexpected(std::move(site.error()));
+  VPFS_TRY(site);
   coordinator->site_ = std::move(*site);
   return coordinator;
 }

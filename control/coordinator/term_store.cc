@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/clock.h"
+#include "base/result.h"
 
 namespace vpfs::coordinator {
 namespace {
@@ -39,16 +40,16 @@ Result<Term> parse_term(const std::string& record) {
   const json object = json::parse(record, nullptr, false);
   if (!object.is_object()) return fail("it is not a JSON object");
   const auto format = read_number(object, "v");
-  if (!format) return std::unexpected(format.error());
+  VPFS_TRY(format);
   if (*format != kFormat) {
     return fail(fmt::format("it has the format {}, which this version does not know", *format));
   }
   const auto number = read_number(object, "term");
-  if (!number) return std::unexpected(number.error());
+  VPFS_TRY(number);
   const auto lease = read_number(object, "lease_us");
-  if (!lease) return std::unexpected(lease.error());
+  VPFS_TRY(lease);
   const auto transit = read_number(object, "transit_us");
-  if (!transit) return std::unexpected(transit.error());
+  VPFS_TRY(transit);
   if (*number == 0) return fail("its term is 0");
   if (*number > kLargest) return fail(fmt::format("its term {} is too large", *number));
   if (*lease > kLongest || *transit > kLongest) return fail("its lease is longer than a year");

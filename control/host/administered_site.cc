@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "control/host/administration.h"
 #include "stage/book/changes.h"
 #include "stage/config/rule_text.h"
@@ -94,13 +95,11 @@ Administration::Outcome<Ack> Administration::site(const Site& request, const Cal
   if (read.mistake) return std::unexpected(std::move(*read.mistake));
   auto change = read.change ? Outcome<stage::Change>(std::move(*read.change))
                             : live_.prepare(operation_of(request, caller));
-  if (!change) return std::unexpected(change.error());
+  VPFS_TRY(change);
   const auto& site = std::get<stage::ReplaceSite>(change->operation.what);
   Ack reply;
   if (!stage::has_site(live_.book().state(), site)) {
-    if (auto done = rules_.carry_out(*change); !done) {
-      return std::unexpected(std::move(done.error()));
-    }
+    VPFS_TRY(rules_.carry_out(*change));
     reply.set_text(
         fmt::format("{} rules and {} jobs of {}", site.rules.size(), site.jobs.size(), site.site));
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/joined.h"
+#include "base/result.h"
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
 #include "control/admin/stats_reply.h"
@@ -121,7 +122,7 @@ Administration::Outcome<Ack> Administration::bypass(const Bypass& request, const
   const WallTime now = now_();
   if (request.on()) what.until = time_after(now, request.for_seconds());
   const auto change = rules_.carry_out({.at = now, .who = caller.name, .what = what});
-  if (!change) return std::unexpected(change.error());
+  VPFS_TRY(change);
   if (!what.on) return ack("bypass is off: requests are scheduled again");
   return ack(what.until
                  ? fmt::format("bypass is on until {:%F %T} UTC: nothing is held", *what.until)

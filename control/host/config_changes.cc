@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/joined.h"
 #include "control/host/config_summary.h"
 #include "control/host/config_values.h"
 #include "schedulers/policies/registry.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/joined.h"
 #include "control/host/config_values.h"
 #include "schedulers/policies/registry.h"
 #include "stage/rules/condition.h"
@@ -128,7 +129,7 @@ std::vector<std::vector<std::string>> virtual_pfs(const stage::Config& config) {
 // A condition in words. Values are shown as they were written: a list of hosts may be long.
 std::string condition(const stage::ConditionTerm& term) {
   constexpr std::string_view kHint = "hint.";
-  const std::string values = fmt::format("{}", fmt::join(term.values, " or "));
+  const std::string values = joined(term.values, " or ");
   if (term.key.starts_with(kHint)) {
     return fmt::format("hint {}={}", term.key.substr(kHint.size()), values);
   }
@@ -228,7 +229,7 @@ std::string process_summary(const HostConfig& config) {
                                  ? "no status file"
                                  : fmt::format("status in {} every {}", config.status_file,
                                                to_string(config.status_interval));
-  return joined({status, log(config)});
+  return status + ", " + log(config);
 }
 
 std::string ports_summary(const HostConfig& config) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/joined.h"
 #include "schedulers/policies/registry.h"
 
 namespace vpfs::control {
@@ -35,7 +35,7 @@ void add_classes(ConfigValues& values, const TrafficClasses& classes) {
   values.emplace_back("scheduler.classes.mode", classes.mode == TrafficClasses::Mode::none ? "none"
                                                 : apportioned ? "apportion"
                                                               : "strict");
-  values.emplace_back("scheduler.classes.names", fmt::format("{}", fmt::join(names, " : ")));
+  values.emplace_back("scheduler.classes.names", joined(names, " : "));
   values.emplace_back("scheduler.classes.max_starvation",
                       classes.max_starvation ? to_string(*classes.max_starvation) : "");
 }
@@ -64,10 +64,6 @@ std::string names_of(const std::vector<Principal>& principals) {
 
 std::string switched(bool on) {
   return on ? "true" : "false";
-}
-
-std::string joined(const Lines& parts, std::string_view between) {
-  return fmt::format("{}", fmt::join(parts, between));
 }
 
 // "weight 4 -> 8"

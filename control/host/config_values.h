@@ -21,8 +21,6 @@ void add_scheduler(ConfigValues& values, const stage::Config& config);
 
 // "true" or "false"
 [[nodiscard]] std::string switched(bool on);
-[[nodiscard]] std::string joined(const std::vector<std::string>& parts,
-                                 std::string_view between = ", ");
 
 // What differs: "scheduler.depth.requests 16 -> 32".
 [[nodiscard]] std::vector<std::string> differences(const ConfigValues& before,

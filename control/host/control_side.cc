@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/version.h"
 #include "control/admin/flow_reports.h"
 #include "control/metrics/http_source.h"
@@ -80,7 +81,7 @@ Result<void> ControlSide::open(const HostConfig& config, const std::string& addr
   if (config.http.enabled()) {
     Result<std::unique_ptr<HttpPort>> http = HttpPort::open(
         config.http, http_source(*this, program_.not_ready), std::string(version()), clock_);
-    if (!http) return std::unexpected(std::move(http.error()));
+    VPFS_TRY(http);
     http_ = std::move(*http);
   }
   return open_port(config);
@@ -89,7 +90,7 @@ Result<void> ControlSide::open(const HostConfig& config, const std::string& addr
 Result<void> ControlSide::open_port(const HostConfig& config) {
   if (!config.control.enabled()) return {};
   Result<std::unique_ptr<Port>> port = Port::open(config.control, *this, clock_);
-  if (!port) return std::unexpected(std::move(port.error()));
+  VPFS_TRY(port);
   port_ = std::move(*port);
   port_->start();
   return {};

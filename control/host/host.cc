@@ -6,10 +6,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "base/joined.h"
 #include "base/log/log.h"
+#include "base/result.h"
 #include "base/system_clock.h"
 #include "control/wire/protocol.h"
 
@@ -69,7 +70,7 @@ Host::~Host() = default;
 
 Result<void> Host::lock_status_file() {
   Result<std::optional<StatusLock>> lock = lock_status(config());
-  if (!lock) return std::unexpected(std::move(lock.error()));
+  VPFS_TRY(lock);
   if (*lock) status_lock_ = std::move(**lock);
   return {};
 }
@@ -132,8 +133,7 @@ void Host::ask(const Envelope& request, const Caller& caller, const Answer& answ
     case Envelope::kReload:
       return reload([answer](const Result<std::vector<std::string>>& changed) {
         if (!changed) return answer(make_error(Error::INVALID, "", changed.error().message));
-        acknowledge(answer, changed->empty() ? "nothing has changed"
-                                             : fmt::format("{}", fmt::join(*changed, "\n")));
+        acknowledge(answer, changed->empty() ? "nothing has changed" : joined(*changed, "\n"));
       });
     case Envelope::kDrain:
       begin_drain("an administrator asked for it");

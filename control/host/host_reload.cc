@@ -3,10 +3,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "base/joined.h"
 #include "base/log/log.h"
+#include "base/result.h"
 #include "control/host/host.h"
 
 namespace vpfs::control {
@@ -56,9 +57,9 @@ Result<std::vector<std::string>> Host::reload_now(ReadFile& read) {
   for (const std::string& warning : read.errors.warnings()) {
     log_answer(spdlog::level::warn, warning);
   }
-  const Result<std::vector<std::string>> changed =
-      read.config != nullptr ? take_on(std::move(read.config))
-                             : fail(fmt::format("{}", fmt::join(read.errors.lines(), "; ")));
+  const Result<std::vector<std::string>> changed = read.config != nullptr
+                                                       ? take_on(std::move(read.config))
+                                                       : fail(joined(read.errors.lines(), "; "));
   reloads_.last_error = changed ? "" : changed.error().message;
   if (changed) {
     log_changes(file_, *changed);
@@ -73,13 +74,11 @@ Result<std::vector<std::string>> Host::reload_now(ReadFile& read) {
 
 // Steps that can fail come first, so that nothing has changed then.
 Result<std::vector<std::string>> Host::take_on(std::shared_ptr<const HostConfig> config) {
-  if (Result<void> fits = live_.state->fits(*config); !fits) return std::unexpected(fits.error());
+  VPFS_TRY(live_.state->fits(*config));
   Result<std::optional<StatusLock>> lock = lock_status(*config);
-  if (!lock) return std::unexpected(std::move(lock.error()));
+  VPFS_TRY(lock);
   if (config->log != live_.file->log) {
-    if (Result<void> logs = set_log_target(config->log); !logs) {
-      return std::unexpected(logs.error());
-    }
+    VPFS_TRY(set_log_target(config->log));
   }
   if (Result<void> port = control_.reload(*config); !port) {
     if (config->log != live_.file->log) (void)set_log_target(live_.file->log);

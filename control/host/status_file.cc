@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/named_file.h"
+#include "base/result.h"
 
 namespace vpfs::control {
 namespace {
@@ -66,15 +67,13 @@ bool write_whole(int file, std::string_view text) {
 Result<StatusLock> StatusLock::take(const std::string& status_file, const ProgramName& name) {
   const std::string path = lock_file_of(status_file);
   StatusLock lock;
-  if (Result<void> good = check_place(status_file); !good) {
-    return std::unexpected(std::move(good.error()));
-  }
+  VPFS_TRY(check_place(status_file));
   Result<int> opened = open_regular_file(path, O_RDWR | O_CREAT, 0644);
   // A file that another user left serves as well.
   if (!opened && opened.error().code == std::errc::permission_denied) {
     opened = open_regular_file(path, O_RDONLY);
   }
-  if (!opened) return std::unexpected(std::move(opened.error()));
+  VPFS_TRY(opened);
   lock.file_ = *opened;
   if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0) {
     write_holder(lock.file_);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "net/endpoint.h"
 
 namespace vpfs::control {
@@ -20,7 +21,7 @@ void read_http(ConfigReader& control, HttpConfig& config) {
 
 Result<void> check_loopback(std::string_view address) {
   const Result<net::HostPort> parts = net::split_address(address);
-  if (!parts) return std::unexpected(parts.error());
+  VPFS_TRY(parts);
   std::error_code no_address;
   const asio::ip::address ip = asio::ip::make_address(std::string(parts->host), no_address);
   if (no_address ? parts->host == "localhost" : ip.is_loopback()) return {};

@@ -15,6 +15,7 @@
 #include <asio/steady_timer.hpp>
 #include <asio/write.hpp>
 
+#include "base/result.h"
 #include "base/signal_block.h"
 #include "control/metrics/http_request.h"
 #include "control/metrics/metrics.h"
@@ -93,7 +94,7 @@ class HttpPort::State {
 
   Result<net::Endpoint> listen(const net::Endpoint& endpoint) {
     Result<net::Listener> listener = net::Listener::open(context_, endpoint);
-    if (!listener) return std::unexpected(std::move(listener.error()));
+    VPFS_TRY(listener);
     listener_.emplace(std::move(*listener));
     listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
     return listener_->local_endpoint();

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/log/log.h"
+#include "base/result.h"
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/site/site_message.h"
@@ -85,10 +86,8 @@ SiteAdministration::SiteAdministration(const Parts& parts)
 
 Result<std::unique_ptr<SiteAdministration>> SiteAdministration::open(const Parts& parts) {
   std::unique_ptr<SiteAdministration> site(new SiteAdministration(parts));
-  if (auto loaded = site->load(); !loaded) return std::unexpected(std::move(loaded.error()));
-  if (auto opened = site->open_ports(); !opened) {
-    return std::unexpected(std::move(opened.error()));
-  }
+  VPFS_TRY(site->load());
+  VPFS_TRY(site->open_ports());
   return site;
 }
 
@@ -118,12 +117,12 @@ Result<void> SiteAdministration::open_ports() {
     };
     auto http =
         control::HttpPort::open(config_.http, std::move(source), std::string(version()), clock_);
-    if (!http) return std::unexpected(std::move(http.error()));
+    VPFS_TRY(http);
     http_ = std::move(*http);
   }
   if (!config_.control.enabled()) return {};
   auto port = control::Port::open(config_.control, *this, clock_);
-  if (!port) return std::unexpected(std::move(port.error()));
+  VPFS_TRY(port);
   port_ = std::move(*port);
   return {};
 }

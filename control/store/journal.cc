@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/named_file.h"
+#include "base/result.h"
 #include "control/store/journal_lines.h"
 
 namespace vpfs::control {
@@ -32,10 +33,8 @@ std::string directory_of(const std::string& path) {
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, FileCalls& calls) {
   std::unique_ptr<Journal> journal(new Journal(path, calls));
-  if (const Result<void> locked = journal->lock(); !locked) return std::unexpected(locked.error());
-  if (const Result<void> opened = journal->open_file(); !opened) {
-    return std::unexpected(opened.error());
-  }
+  VPFS_TRY(journal->lock());
+  VPFS_TRY(journal->open_file());
   return journal;
 }
 
@@ -52,7 +51,7 @@ std::unexpected<Error> Journal::problem(std::string_view what) const {
 Result<void> Journal::lock() {
   const std::string path = path_ + ".lock";
   const Result<int> opened = open_regular(path, O_RDWR | O_CREAT, "its lock ");
-  if (!opened) return std::unexpected(opened.error());
+  VPFS_TRY(opened);
   lock_ = *opened;
   if (calls_.flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
   if (errno != EWOULDBLOCK) return problem(fmt::format("its lock {} cannot be taken", path));
@@ -65,7 +64,7 @@ Result<void> Journal::open_file() {
   if (!opened && opened.error().code == std::errc::no_such_file_or_directory) {
     opened = open_regular(path_, O_RDWR | O_APPEND | O_CREAT, "");
   }
-  if (!opened) return std::unexpected(opened.error());
+  VPFS_TRY(opened);
   file_ = *opened;
   if (!sync_directory()) return problem("its directory cannot be synced");
   return {};
@@ -115,7 +114,7 @@ Result<std::string> Journal::read_all() {
 
 Result<StateStore::Loaded> Journal::load() {
   const Result<std::string> bytes = read_all();
-  if (!bytes) return std::unexpected(bytes.error());
+  VPFS_TRY(bytes);
   const auto read = read_journal_lines(*bytes);
   if (!read) {
     return fail(
@@ -203,7 +202,7 @@ Result<void> Journal::replace(std::string_view record) {
   const std::string line = journal_line(record);
   const Result<int> opened =
       open_regular(draft, O_RDWR | O_APPEND | O_CREAT | O_TRUNC, "its successor ");
-  if (!opened) return std::unexpected(opened.error());
+  VPFS_TRY(opened);
   const int file = *opened;
   if (!write_all(file, line) || calls_.fsync(file) != 0 ||
       calls_.rename(draft.c_str(), path_.c_str()) != 0) {

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/result.h"
 #include "net/gather.h"
 
 namespace vpfs::control {
@@ -56,7 +57,7 @@ void PortClient::close() {
 Reply<PortClient> PortClient::connect(const PortAddress& address, const ClientOptions& options) {
   auto context = std::make_unique<asio::io_context>(1);
   auto session = wait_for(*context, ClientSession::open(address, options));
-  if (!session) return std::unexpected(std::move(session.error()));
+  VPFS_TRY(session);
   return PortClient(std::move(context), std::move(*session));
 }
 
@@ -93,7 +94,7 @@ net::Task<std::optional<Reply<Envelope>>> SiteClient::ask_one(std::size_t port,
   if (sessions_[port] != nullptr && sessions_[port]->closed()) sessions_[port].reset();
   if (sessions_[port] == nullptr) {
     auto session = co_await ClientSession::open(ports_[port], options_);
-    if (!session) co_return std::unexpected(std::move(session.error()));
+    VPFS_CO_TRY(session);
     sessions_[port] = std::move(*session);
   }
   Reply<Envelope> answer = co_await sessions_[port]->ask(std::move(*request), patience);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/result.h"
 #include "control/wire/accounts.h"
 #include "net/endpoint.h"
 
@@ -124,14 +125,14 @@ net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions opt
     co_return co_await connect_unix(std::move(address.path), std::move(options));
   }
   auto endpoints = co_await look_up(address);
-  if (!endpoints) co_return std::unexpected(std::move(endpoints.error()));
+  VPFS_CO_TRY(endpoints);
   co_return co_await connect_endpoints(address.host, std::move(*endpoints), options.connect_within);
 }
 
 net::Task<Connected> connect_host(std::string host, std::vector<net::Endpoint> endpoints,
                                   ClientOptions options) {
   auto socket = co_await connect_endpoints(host, std::move(endpoints), options.connect_within);
-  if (!socket) co_return std::unexpected(std::move(socket.error()));
+  VPFS_CO_TRY(socket);
   co_return net::connect_tls(std::move(*socket), options.tls, host);
 }
 
@@ -140,7 +141,7 @@ net::Task<Connected> connect_port(PortAddress address, ClientOptions options) {
     co_return std::unexpected("TCP needs a certificate, its key and the CA's certificate");
   }
   auto socket = co_await connect_socket(address, options);
-  if (!socket) co_return std::unexpected(std::move(socket.error()));
+  VPFS_CO_TRY(socket);
   if (address.is_unix()) co_return net::make_plain_channel(std::move(*socket));
   co_return net::connect_tls(std::move(*socket), options.tls, address.host);
 }

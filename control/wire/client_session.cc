@@ -6,6 +6,7 @@
 #include <asio/this_coro.hpp>
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "control/wire/client_connect.h"
 #include "control/wire/port_limits.h"
@@ -105,7 +106,7 @@ net::Task<Reply<void>> ClientSession::greet(ClientOptions options) {
   // A port that refuses connections says why before it reads.
   (void)co_await channel_->write(std::as_bytes(std::span(frame)));
   auto answer = co_await read_answer(last_number_);
-  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  VPFS_CO_TRY(answer);
   if (!answer->has_hello()) {
     co_return std::unexpected(lost("is not a control port: it sent no Hello"));
   }
@@ -121,7 +122,7 @@ net::Task<Reply<Envelope>> ClientSession::ask(Envelope request, Duration patienc
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const Deadline deadline(executor, channel_, patience);
   const auto number = co_await start(std::move(request), patience);
-  if (!number) co_return std::unexpected(number.error());
+  VPFS_CO_TRY(number);
   Reply<Envelope> answer = co_await read_answer(*number);
   if (!answer && deadline.passed()) set_unanswered(answer.error(), patience);
   co_return answer;

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/one_line.h"
+#include "base/result.h"
 #include "base/system_clock.h"
 #include "control/wire/port_state.h"
 
@@ -169,7 +170,7 @@ net::Task<Connected> Dialler::connect(Target target) {
   }
   HostLookup::Found found = co_await lookup_->wait(kConnectWithin);
   if (lookup_->is_done()) lookup_.reset();
-  if (!found) co_return std::unexpected(found.error());
+  VPFS_CO_TRY(found);
   co_return co_await connect_host(target.address.host, std::move(*found), options);
 }
 

@@ -5,6 +5,7 @@
 #include <asio/post.hpp>
 #include <pthread.h>
 
+#include "base/result.h"
 #include "base/signal_block.h"
 #include "control/wire/port_state.h"
 
@@ -20,12 +21,10 @@ Port::~Port() {
 Result<std::unique_ptr<Port>> Port::open(const PortConfig& config, Owner& owner, const Clock& clock,
                                          Options options) {
   auto settings = PortState::load(config);
-  if (!settings) return std::unexpected(settings.error());
+  VPFS_TRY(settings);
   const SignalBlock blocked;
   auto state = std::make_unique<PortState>(owner, clock, options.limits, options.versions);
-  if (auto opened = state->open(config, std::move(*settings)); !opened) {
-    return std::unexpected(opened.error());
-  }
+  VPFS_TRY(state->open(config, std::move(*settings)));
   return std::unique_ptr<Port>(new Port(config, std::move(state)));
 }
 
@@ -50,7 +49,7 @@ void Port::stop() {
 Result<void> Port::reload(const PortConfig& config) {
   if (auto may = may_become(config_, config); !may) return may;
   auto settings = PortState::load(config);
-  if (!settings) return std::unexpected(settings.error());
+  VPFS_TRY(settings);
   if (auto opened = state_->audit().open(config.audit); !opened) return opened;
   config_ = config;
   asio::post(state_->context(),

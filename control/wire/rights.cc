@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/result.h"
 #include "control/wire/accounts.h"
 #include "control/wire/protocol.h"
 
@@ -75,11 +76,11 @@ bool Members::have(const Identity& who) const {
 
 std::expected<Access, Error> resolve_access(const PortConfig& config, const std::string& section) {
   auto readers = resolve(config.readers, section + ".readers");
-  if (!readers) return std::unexpected(readers.error());
+  VPFS_TRY(readers);
   auto writers = resolve(config.writers, section + ".writers");
-  if (!writers) return std::unexpected(writers.error());
+  VPFS_TRY(writers);
   const auto gid = socket_group(config.group, section);
-  if (!gid) return std::unexpected(gid.error());
+  VPFS_TRY(gid);
   if (config.readers.empty()) readers->gids.push_back(*gid);
   writers->uids.push_back(0);
   writers->uids.push_back(::geteuid());

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/result.h"
 #include "dataserver/orangefs/operations.h"
 #include "dataserver/orangefs/permissions.h"
 
@@ -48,7 +49,7 @@ Outcome<Attributes> Operations::shown(Handle handle, std::uint32_t mask,
   if (!is_ours(handle)) return refuse(ENOENT);
   if (HandleRanges::is_datafile(handle)) {
     const Outcome<std::int64_t> size = context_.datafiles.size(handle);
-    if (!size) return std::unexpected(size.error());
+    VPFS_TRY(size);
     Attributes datafile;
     datafile.type = ObjectType::datafile;
     datafile.mask = orangefs::kAttrCommonAll | orangefs::kAttrDataSize;

@@ -8,6 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "dataserver/orangefs/client_connection.h"
 
 namespace vpfs::dataserver {
@@ -35,7 +36,7 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> read_segments(BstreamStore& 
   for (std::size_t done = 0; segment.size > 0;) {
     auto parts =
         co_await store.read(handle, segment.offset, static_cast<std::size_t>(segment.size));
-    if (!parts) co_return std::unexpected(parts.error());
+    VPFS_CO_TRY(parts);
     for (const BstreamStore::Part& part : *parts) {
       std::memcpy(bytes->data() + done, part.bytes.data(), part.bytes.size());
       done += part.bytes.size();
@@ -231,7 +232,7 @@ net::Task<void> ClientConnection::small_read(orangefs::Tag tag, IoPlan plan) {
 net::Task<Outcome<void>> ClientConnection::store_piece(orangefs::Handle handle, std::int64_t offset,
                                                        std::span<const std::byte> data) {
   auto window = co_await context_.bstreams.open_window(handle, offset, data.size());
-  if (!window) co_return std::unexpected(window.error());
+  VPFS_CO_TRY(window);
   for (const std::span<std::byte> part : window->parts) {
     std::memcpy(part.data(), data.data(), part.size());
     data = data.subspan(part.size());

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "base/result.h"
 #include "dataserver/orangefs/permissions.h"
 #include "dataserver/store/bstream_store.h"
 
@@ -21,13 +22,13 @@ Outcome<IoPlan> plan(const Body& io, const orangefs::Request& request, const Han
   }
   const bool write = io.io_type == orangefs::IoType::write;
   const auto allowed = check_hinted(request, write ? orangefs::kCapWrite : orangefs::kCapRead);
-  if (!allowed) return std::unexpected(allowed.error());
+  VPFS_TRY(allowed);
   if (io.file_request_offset < 0 || io.aggregate_size < 0) return refuse(EINVAL);
   const orangefs::IoFields fields = orangefs::fields_of(io);
   const orangefs::IoPart part = orangefs::part_of(fields, io.file_request.elements);
   if (!part.requested.exact || io.server_nr >= io.server_ct) return refuse(EOPNOTSUPP);
   const Outcome<std::int64_t> end = checked_end(part.begin, part.end - part.begin);
-  if (!end) return std::unexpected(end.error());
+  VPFS_TRY(end);
   IoPlan made{
       .handle = io.handle, .type = io.io_type, .offset = part.begin, .size = part.requested.bytes};
   if (part.kind == orangefs::IoPart::Kind::sparse && made.size > 0) {

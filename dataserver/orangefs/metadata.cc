@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/result.h"
 #include "dataserver/orangefs/metadata_keys.h"
 
 namespace vpfs::dataserver {
@@ -53,7 +54,7 @@ Outcome<void> Metadata::open() {
   if (root.error() != std::errc::no_such_file_or_directory) return std::unexpected(root.error());
   ChangeSet changes(store_);
   const Outcome<std::uint64_t> serial = take_serials(changes, 1);
-  if (!serial) return std::unexpected(serial.error());
+  VPFS_TRY(serial);
   Attributes wanted;
   wanted.permissions = 0777;
   make_directory(changes, HandleRanges::kRoot, ranges_.meta_handle(self_, *serial), wanted);
@@ -79,13 +80,13 @@ void Metadata::put_object(ChangeSet& changes, Handle handle, const Attributes& a
 
 Outcome<Attributes> Metadata::attributes(Handle handle) {
   const Outcome<std::string> bytes = store_.get(object_key(handle));
-  if (!bytes) return std::unexpected(bytes.error());
+  VPFS_TRY(bytes);
   return decode_attributes(*bytes);
 }
 
 Outcome<void> Metadata::set_attributes(Handle handle, const Attributes& wanted) {
   Outcome<Attributes> object = attributes(handle);
-  if (!object) return std::unexpected(object.error());
+  VPFS_TRY(object);
   const std::uint64_t now = now_seconds();
   const auto has = [&](std::uint32_t bit) { return (wanted.mask & bit) != 0; };
   if (has(orangefs::kAttrUid)) object->uid = wanted.uid;
@@ -106,7 +107,7 @@ Outcome<void> Metadata::set_attributes(Handle handle, const Attributes& wanted) 
     // Clients take a directory's times from its dirdata.
     const Handle entries = object->distributed.dirdata_handles.front();
     Outcome<Attributes> kept = dirdata(entries);
-    if (!kept) return std::unexpected(kept.error());
+    VPFS_TRY(kept);
     kept->mtime = object->mtime;
     kept->ctime = now;
     put_object(changes, entries, *kept);
@@ -119,7 +120,7 @@ Outcome<Attributes> Metadata::create_file(const Attributes& wanted,
                                           Handle* handle) {
   ChangeSet changes(store_);
   const Outcome<std::uint64_t> serial = take_serials(changes, 1);
-  if (!serial) return std::unexpected(serial.error());
+  VPFS_TRY(serial);
   Attributes file = fresh(wanted, ObjectType::metafile, now_seconds());
   file.mask |=
       orangefs::kAttrMetaDistribution | orangefs::kAttrMetaDatafiles | orangefs::kAttrMetaUnstuffed;
@@ -129,7 +130,7 @@ Outcome<Attributes> Metadata::create_file(const Attributes& wanted,
   }
   *handle = ranges_.meta_handle(self_, *serial);
   put_object(changes, *handle, file);
-  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
+  VPFS_TRY(changes.apply());
   return file;
 }
 
@@ -152,23 +153,23 @@ void Metadata::make_directory(ChangeSet& changes, Handle directory, Handle dirda
 Outcome<Handle> Metadata::create_directory(const Attributes& wanted) {
   ChangeSet changes(store_);
   const Outcome<std::uint64_t> serial = take_serials(changes, 2);
-  if (!serial) return std::unexpected(serial.error());
+  VPFS_TRY(serial);
   const Handle directory = ranges_.meta_handle(self_, *serial);
   make_directory(changes, directory, ranges_.meta_handle(self_, *serial + 1), wanted);
-  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
+  VPFS_TRY(changes.apply());
   return directory;
 }
 
 Outcome<Handle> Metadata::create_symlink(const Attributes& wanted) {
   ChangeSet changes(store_);
   const Outcome<std::uint64_t> serial = take_serials(changes, 1);
-  if (!serial) return std::unexpected(serial.error());
+  VPFS_TRY(serial);
   Attributes link = fresh(wanted, ObjectType::symlink, now_seconds());
   link.mask |= orangefs::kAttrSymlinkTarget;
   set_target(link, wanted.symlink_target);
   const Handle handle = ranges_.meta_handle(self_, *serial);
   put_object(changes, handle, link);
-  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
+  VPFS_TRY(changes.apply());
   return handle;
 }
 
@@ -180,16 +181,14 @@ Outcome<Attributes> Metadata::remove(Handle handle) {
   if (object->type == ObjectType::directory) {
     const Handle entries = object->distributed.dirdata_handles.front();
     const Outcome<Attributes> kept = dirdata(entries);
-    if (!kept) return std::unexpected(kept.error());
+    VPFS_TRY(kept);
     if (kept->directory.dirent_count != 0) return refuse(ENOTEMPTY);
     changes.erase(object_key(entries));
     changes.erase(order_key(entries, 0));
   }
-  if (const auto done = erase_with_prefix(changes, extended_key(handle, "")); !done) {
-    return std::unexpected(done.error());
-  }
+  VPFS_TRY(erase_with_prefix(changes, extended_key(handle, "")));
   changes.erase(object_key(handle));
-  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
+  VPFS_TRY(changes.apply());
   return object;
 }
 

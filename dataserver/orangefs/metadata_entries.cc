@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/result.h"
 #include "dataserver/orangefs/metadata.h"
 #include "dataserver/orangefs/metadata_keys.h"
 
@@ -51,18 +52,18 @@ void Metadata::touch_dirdata(ChangeSet& changes, Handle handle, Attributes attri
 }
 
 Outcome<Handle> Metadata::find_entry(Handle dirdata, std::string_view name) {
-  if (const auto done = check_name(name); !done) return std::unexpected(done.error());
+  VPFS_TRY(check_name(name));
   const Outcome<std::string> bytes = store_.get(entry_key(dirdata, name));
-  if (!bytes) return std::unexpected(bytes.error());
+  VPFS_TRY(bytes);
   const Outcome<EntryValue> entry = decode_entry_value(*bytes);
-  if (!entry) return std::unexpected(entry.error());
+  VPFS_TRY(entry);
   return entry->target;
 }
 
 Outcome<void> Metadata::add_entry(Handle dirdata_handle, std::string_view name, Handle target) {
-  if (const auto done = check_name(name); !done) return std::unexpected(done.error());
+  VPFS_TRY(check_name(name));
   const Outcome<Attributes> directory = dirdata(dirdata_handle);
-  if (!directory) return std::unexpected(directory.error());
+  VPFS_TRY(directory);
   const Outcome<std::string> present = store_.get(entry_key(dirdata_handle, name));
   if (present) return refuse(EEXIST);
   if (present.error() != std::errc::no_such_file_or_directory)
@@ -83,45 +84,45 @@ Outcome<void> Metadata::add_entry(Handle dirdata_handle, std::string_view name, 
 }
 
 Outcome<Handle> Metadata::remove_entry(Handle dirdata_handle, std::string_view name) {
-  if (const auto done = check_name(name); !done) return std::unexpected(done.error());
+  VPFS_TRY(check_name(name));
   const Outcome<Attributes> directory = dirdata(dirdata_handle);
-  if (!directory) return std::unexpected(directory.error());
+  VPFS_TRY(directory);
   const Outcome<std::string> bytes = store_.get(entry_key(dirdata_handle, name));
-  if (!bytes) return std::unexpected(bytes.error());
+  VPFS_TRY(bytes);
   const Outcome<EntryValue> entry = decode_entry_value(*bytes);
-  if (!entry) return std::unexpected(entry.error());
+  VPFS_TRY(entry);
 
   ChangeSet changes(store_);
   changes.erase(entry_key(dirdata_handle, name));
   changes.erase(order_key(dirdata_handle, entry->number));
   touch_dirdata(changes, dirdata_handle, *directory, -1);
-  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
+  VPFS_TRY(changes.apply());
   return entry->target;
 }
 
 Outcome<Handle> Metadata::change_entry(Handle dirdata_handle, std::string_view name,
                                        Handle target) {
-  if (const auto done = check_name(name); !done) return std::unexpected(done.error());
+  VPFS_TRY(check_name(name));
   const Outcome<Attributes> directory = dirdata(dirdata_handle);
-  if (!directory) return std::unexpected(directory.error());
+  VPFS_TRY(directory);
   const Outcome<std::string> bytes = store_.get(entry_key(dirdata_handle, name));
-  if (!bytes) return std::unexpected(bytes.error());
+  VPFS_TRY(bytes);
   Outcome<EntryValue> entry = decode_entry_value(*bytes);
-  if (!entry) return std::unexpected(entry.error());
+  VPFS_TRY(entry);
 
   const Handle before = entry->target;
   entry->target = target;
   ChangeSet changes(store_);
   changes.put(entry_key(dirdata_handle, name), encode(*entry));
   touch_dirdata(changes, dirdata_handle, *directory, 0);
-  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
+  VPFS_TRY(changes.apply());
   return before;
 }
 
 Outcome<orangefs::ReaddirResponse> Metadata::entries(Handle dirdata_handle, std::uint64_t token,
                                                      std::uint32_t limit) {
   const Outcome<Attributes> directory = dirdata(dirdata_handle);
-  if (!directory) return std::unexpected(directory.error());
+  VPFS_TRY(directory);
   orangefs::ReaddirResponse response;
   response.directory_version = directory->mtime;
   response.token = kReaddirEnd;
@@ -154,7 +155,7 @@ Outcome<std::string> Metadata::extended(Handle handle, std::string_view key) {
 Outcome<void> Metadata::set_extended(Handle handle, std::span<const std::string> keys,
                                      std::span<const std::string> values, IfPresent rule) {
   const Outcome<Attributes> object = attributes(handle);
-  if (!object) return std::unexpected(object.error());
+  VPFS_TRY(object);
   if (keys.size() != values.size()) return refuse(EINVAL);
   ChangeSet changes(store_);
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -172,7 +173,7 @@ Outcome<void> Metadata::set_extended(Handle handle, std::span<const std::string>
 
 Outcome<void> Metadata::remove_extended(Handle handle, std::string_view key) {
   const Outcome<std::string> present = extended(handle, key);
-  if (!present) return std::unexpected(present.error());
+  VPFS_TRY(present);
   ChangeSet changes(store_);
   changes.erase(extended_key(handle, key));
   return changes.apply();
@@ -180,7 +181,7 @@ Outcome<void> Metadata::remove_extended(Handle handle, std::string_view key) {
 
 Outcome<std::vector<std::string>> Metadata::extended_keys(Handle handle) {
   const Outcome<Attributes> object = attributes(handle);
-  if (!object) return std::unexpected(object.error());
+  VPFS_TRY(object);
   std::vector<std::string> keys;
   const std::string prefix = extended_key(handle, "");
   std::string from = prefix;

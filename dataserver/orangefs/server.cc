@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "dataserver/orangefs/fs_config.h"
 #include "net/endpoint.h"
 
@@ -27,11 +28,11 @@ Result<std::unique_ptr<Server>> Server::open(asio::io_context& context, ServerCo
   std::vector<net::Endpoint> endpoints;
   for (const ServerAddress& server : config.servers) {
     auto endpoint = net::resolve_endpoint(server.listen_address());
-    if (!endpoint) return std::unexpected(endpoint.error());
+    VPFS_TRY(endpoint);
     endpoints.push_back(*endpoint);
   }
   auto engine = open_engine(context, config.engine_settings(self));
-  if (!engine) return std::unexpected(engine.error());
+  VPFS_TRY(engine);
   std::unique_ptr<Server> server(new Server(context, std::move(config), self, std::move(listener),
                                             clock, std::move(wall_clock), std::move(*engine),
                                             std::move(endpoints)));

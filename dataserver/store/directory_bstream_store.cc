@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/result.h"
 
 namespace vpfs::dataserver {
 namespace {
@@ -85,10 +86,10 @@ DirectoryBstreamStore::File::~File() {
 Result<std::unique_ptr<DirectoryBstreamStore>> DirectoryBstreamStore::open(
     asio::io_context& context, const std::string& directory, Bytes capacity, Bytes buffer_size) {
   auto ring = IoRing::open(context);
-  if (!ring) return std::unexpected(ring.error());
+  VPFS_TRY(ring);
   std::unique_ptr<DirectoryBstreamStore> store(
       new DirectoryBstreamStore(directory, capacity, buffer_size, std::move(*ring)));
-  if (auto counted = store->take_stock(); !counted) return std::unexpected(counted.error());
+  VPFS_TRY(store->take_stock());
   return store;
 }
 
@@ -179,7 +180,7 @@ void DirectoryBstreamStore::resized(File& file, std::int64_t size) {
 
 Outcome<std::int64_t> DirectoryBstreamStore::size(BstreamId id) {
   const Outcome<FilePtr> found = file(id, false);
-  if (!found) return std::unexpected(found.error());
+  VPFS_TRY(found);
   return *found ? (*found)->size : 0;
 }
 
@@ -189,7 +190,7 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> DirectoryBstreamStore::read(
   VPFS_ASSERT(size <= buffer_size_);
   if (size == 0) co_return std::vector<Part>{};
   const Outcome<FilePtr> found = file(id, false);
-  if (!found) co_return std::unexpected(found.error());
+  VPFS_CO_TRY(found);
   const FilePtr& opened = *found;
   const std::shared_ptr<std::byte> buffer = stock_->take();
   const std::span<std::byte> bytes(buffer.get(), size);
@@ -212,10 +213,10 @@ net::Task<Outcome<BstreamStore::Window>> DirectoryBstreamStore::open_window(Bstr
                                                                             std::int64_t offset,
                                                                             std::size_t size) {
   const Outcome<std::int64_t> end = checked_end(offset, static_cast<std::int64_t>(size));
-  if (!end) co_return std::unexpected(end.error());
+  VPFS_CO_TRY(end);
   VPFS_ASSERT(size <= buffer_size_);
   const Outcome<FilePtr> opened = file(id, true);
-  if (!opened) co_return std::unexpected(opened.error());
+  VPFS_CO_TRY(opened);
   const std::int64_t growth = std::max<std::int64_t>(*end - (*opened)->size, 0);
   if (used_ + static_cast<std::uint64_t>(growth) > capacity_.count) co_return refuse(ENOSPC);
   const std::shared_ptr<std::byte> buffer = stock_->take();
@@ -254,9 +255,9 @@ net::Task<Outcome<void>> DirectoryBstreamStore::commit(Window window) {
 void DirectoryBstreamStore::abandon(Window /*window*/) {}
 
 Outcome<void> DirectoryBstreamStore::truncate(BstreamId id, std::int64_t size) {
-  if (const auto end = checked_end(0, size); !end) return std::unexpected(end.error());
+  VPFS_TRY(checked_end(0, size));
   const Outcome<FilePtr> opened = file(id, size > 0);
-  if (!opened) return std::unexpected(opened.error());
+  VPFS_TRY(opened);
   if (!*opened) return {};
   const std::int64_t growth = std::max<std::int64_t>(size - (*opened)->size, 0);
   if (used_ + static_cast<std::uint64_t>(growth) > capacity_.count) {
@@ -270,7 +271,7 @@ Outcome<void> DirectoryBstreamStore::truncate(BstreamId id, std::int64_t size) {
 
 Outcome<void> DirectoryBstreamStore::remove(BstreamId id) {
   const Outcome<FilePtr> found = file(id, false);
-  if (!found) return std::unexpected(found.error());
+  VPFS_TRY(found);
   if (!*found) return {};
   if (::unlink(path_of(id).c_str()) != 0 && errno != ENOENT) return disk_error(errno);
   resized(**found, 0);
@@ -284,7 +285,7 @@ Outcome<void> DirectoryBstreamStore::remove(BstreamId id) {
 
 net::Task<Outcome<void>> DirectoryBstreamStore::flush(BstreamId id) {
   const Outcome<FilePtr> found = file(id, false);
-  if (!found) co_return std::unexpected(found.error());
+  VPFS_CO_TRY(found);
   const FilePtr& opened = *found;
   if (!opened) co_return Outcome<void>();
   if (const int code = co_await ring_->sync(opened->descriptor); code < 0) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/result.h"
 #include "dataserver/store/directory_bstream_store.h"
 #include "dataserver/store/lmdb_key_value_store.h"
 #include "dataserver/store/memory_bstream_store.h"
@@ -15,12 +16,12 @@ constexpr Bytes kMostMetadata{64 * kGiB};
 
 Result<Engine> open_directory_engine(asio::io_context& context, const EngineSettings& settings) {
   auto directory = StorageDirectory::open(settings.directory, settings.owner);
-  if (!directory) return std::unexpected(directory.error());
+  VPFS_TRY(directory);
   auto metadata = LmdbKeyValueStore::open(context, directory->metadata_path(), kMostMetadata);
-  if (!metadata) return std::unexpected(metadata.error());
+  VPFS_TRY(metadata);
   auto bstreams = DirectoryBstreamStore::open(context, directory->data_path(), settings.capacity,
                                               settings.buffer_size);
-  if (!bstreams) return std::unexpected(bstreams.error());
+  VPFS_TRY(bstreams);
   return Engine{.directory = std::move(*directory),
                 .metadata = std::move(*metadata),
                 .bstreams = std::move(*bstreams)};

@@ -9,6 +9,8 @@
 
 #include <sys/mman.h>
 
+#include "base/result.h"
+
 namespace vpfs::dataserver {
 namespace {
 
@@ -89,7 +91,7 @@ net::Task<Outcome<BstreamStore::Window>> MemoryBstreamStore::open_window(Bstream
                                                                          std::int64_t offset,
                                                                          std::size_t size) {
   const Outcome<std::int64_t> end = checked_end(offset, static_cast<std::int64_t>(size));
-  if (!end) co_return std::unexpected(end.error());
+  VPFS_CO_TRY(end);
   Bstream& bstream = bstreams_[id];
   Bytes more;
   for_each_piece(offset, size, [&](std::uint64_t index, std::size_t within, std::size_t piece) {
@@ -155,7 +157,7 @@ void MemoryBstreamStore::drop_chunks(Bstream& bstream, std::uint64_t first_index
 }
 
 Outcome<void> MemoryBstreamStore::truncate(BstreamId id, std::int64_t size) {
-  if (const auto end = checked_end(0, size); !end) return std::unexpected(end.error());
+  VPFS_TRY(checked_end(0, size));
   Bstream& bstream = bstreams_[id];
   if (size < bstream.size) {
     const auto end = static_cast<std::uint64_t>(size);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/named_file.h"
+#include "base/result.h"
 
 namespace vpfs::dataserver {
 namespace {
@@ -41,7 +42,7 @@ std::string last_problem() {
 Result<void> write_durably(const std::string& path, const std::string& text) {
   const std::string draft = path + ".new";
   const Result<int> file = open_regular_file(draft, O_WRONLY | O_CREAT | O_TRUNC, 0640);
-  if (!file) return std::unexpected(file.error());
+  VPFS_TRY(file);
   const bool written =
       std::cmp_equal(::write(*file, text.data(), text.size()), text.size()) && ::fsync(*file) == 0;
   ::close(*file);
@@ -100,19 +101,19 @@ Result<StorageDirectory> StorageDirectory::open(const std::string& path, std::st
   const bool new_directory =
       std::filesystem::is_empty(path, error) || !std::filesystem::exists(path + "/metadata", error);
   const Result<int> lock = open_regular_file(lock_path, O_RDWR | O_CREAT, 0640);
-  if (!lock) return std::unexpected(lock.error());
+  VPFS_TRY(lock);
   StorageDirectory directory(path, *lock);
   if (::flock(*lock, LOCK_EX | LOCK_NB) != 0) {
     return fail(fmt::format("{} is in use by another vpfs-server", path));
   }
   const auto mark = check_mark(path + "/format", mark_of(owner), new_directory);
-  if (!mark) return std::unexpected(mark.error());
+  VPFS_TRY(mark);
   for (const std::string& part : {directory.metadata_path(), directory.data_path()}) {
     std::filesystem::create_directories(part, error);
     if (error) return fail(fmt::format("cannot create {}: {}", part, error.message()), error);
   }
   const auto metadata = check_metadata(directory.metadata_path(), directory.data_path());
-  if (!metadata) return std::unexpected(metadata.error());
+  VPFS_TRY(metadata);
   return directory;
 }
 

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
+
 namespace vpfs::fuse {
 namespace {
 
@@ -236,7 +238,7 @@ Result<std::vector<std::string>> hosts_in(std::string_view list) {
   std::vector<std::string> hosts;
   const Result<void> read =
       for_each_host(list, [&hosts](std::string_view name) { hosts.emplace_back(name); });
-  if (!read) return std::unexpected(read.error());
+  VPFS_TRY(read);
   return hosts;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "base/one_line.h"
+#include "base/result.h"
 #include "fuse/layout/host_list.h"
 
 namespace vpfs::fuse {
@@ -190,7 +191,7 @@ Result<std::vector<bool>> LayoutServers::on_nodes(std::string_view host_list) co
     if (!is_numeric_host(label)) add(by_name_, label);
   };
   const Result<void> read = for_each_host(host_list, add_node);
-  if (!read) return std::unexpected(read.error());
+  VPFS_TRY(read);
   return on;
 }
 

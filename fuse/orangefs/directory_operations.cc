@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "base/result.h"
 #include "fuse/orangefs/call.h"
 #include "fuse/orangefs/file_system.h"
 
@@ -26,7 +27,7 @@ net::Task<Result<OpenDirectory::PagePtr>> page_with(Call& call, OpenDirectory& d
   for (;;) {
     Result<client::DirectoryPage> content =
         co_await servers.read_directory(directory.handle, cursor);
-    if (!content) co_return std::unexpected(std::move(content.error()));
+    VPFS_CO_TRY(content);
     const auto page = std::make_shared<OpenDirectory::Page>();
     page->first = first;
     page->content = std::move(*content);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "base/result.h"
 #include "fuse/direct_io.h"
 #include "fuse/orangefs/call.h"
 #include "fuse/orangefs/file_system.h"
@@ -43,7 +44,7 @@ net::Task<Result<client::File*>> open_here(Call& call, OpenFilePtr file, int fla
   if (!own || (flags & O_TRUNC) == 0) co_return own;
   if (!call.begin_change(file->object)) co_return std::unexpected(interrupted());
   const Result<void> cut = co_await (*own)->truncate(0);
-  if (!cut) co_return std::unexpected(cut.error());
+  VPFS_CO_TRY(cut);
   file->object->written_at = static_cast<std::uint64_t>(std::time(nullptr));
   if (call.caller()->uid != 0) {
     const Result<void> cleared = co_await clear_id_bits(call.worker(), call.caller(), file->handle);
@@ -87,7 +88,7 @@ net::Task<Result<MadeFile>> make_open_file(Call& call, orangefs::Handle director
   std::string first_name = name;
   Result<std::unique_ptr<client::File>> made = co_await call.servers().create_and_open(
       directory, std::move(first_name), permissions | lacking, 0, std::move(servers));
-  if (!made) co_return std::unexpected(std::move(made.error()));
+  VPFS_CO_TRY(made);
   client::Stat object = (*made)->status();
   if (lacking == 0) {
     co_return MadeFile{.file = std::move(*made), .object = object, .right = std::nullopt};

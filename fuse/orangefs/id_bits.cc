@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/result.h"
 #include "client/orangefs/file_system.h"
 #include "fuse/orangefs/mount_worker.h"
 
@@ -27,11 +28,11 @@ net::Task<Result<void>> clear_id_bits(MountWorker& worker, client::CallerPtr cal
                                       orangefs::Handle handle) {
   client::FileSystem servers = worker.session().as(std::move(caller));
   const Result<client::Stat> known = co_await servers.owner_and_mode(handle);
-  if (!known) co_return std::unexpected(known.error());
+  VPFS_CO_TRY(known);
   if (!mode_after_change(*known)) co_return Result<void>();
   // A mode that is out of date must not come back.
   const Result<client::Stat> object = co_await servers.stat(handle);
-  if (!object) co_return std::unexpected(object.error());
+  VPFS_CO_TRY(object);
   client::AttributeChanges changes;
   changes.permissions = mode_after_change(*object);
   if (!changes.permissions) co_return Result<void>();

@@ -9,6 +9,7 @@
 #include <asio/steady_timer.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "client/orangefs/session.h"
 #include "fuse/orangefs/id_bits.h"
 #include "fuse/orangefs/mount_worker.h"
@@ -37,7 +38,7 @@ net::Task<Result<client::File*>> opened_as(MountWorker& worker, client::CallerPt
     std::optional<orangefs::Capability> right = file.right;
     Result<std::unique_ptr<client::File>> opened =
         co_await servers.open(file.handle, std::move(right));
-    if (!opened) co_return std::unexpected(std::move(opened.error()));
+    VPFS_CO_TRY(opened);
     // Another request may have been faster.
     if (!own) own = std::move(*opened);
   }
@@ -64,7 +65,7 @@ net::Task<Result<Value>> on_file(MountWorker& worker, OpenFilePtr file,
   OpenFile::Opened& opened = file->by_worker[worker.index()];
   if (!opened.by_root) {
     const Result<client::File*> own = co_await file_of(worker, file);
-    if (!own) co_return std::unexpected(own.error());
+    VPFS_CO_TRY(own);
     Result<Value> result = co_await operation(**own);
     const bool refused = !result && client::errno_of(result.error()) == EACCES;
     if (!refused || worker.session().caller()->uid != 0) co_return result;
@@ -72,7 +73,7 @@ net::Task<Result<Value>> on_file(MountWorker& worker, OpenFilePtr file,
   client::CallerPtr root = root_for(*file->caller);
   const Result<client::File*> own =
       co_await opened_as(worker, std::move(root), *file, opened.by_root);
-  if (!own) co_return std::unexpected(own.error());
+  VPFS_CO_TRY(own);
   co_return co_await operation(**own);
 }
 

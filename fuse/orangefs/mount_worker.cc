@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "base/signal_block.h"
 #include "fuse/message.h"
 #include "fuse/orangefs/io.h"
@@ -81,7 +82,7 @@ Result<void> MountWorker::connect(const client::MountAddress& address,
   context_.run();
   context_.restart();
   if (problem) std::rethrow_exception(problem);
-  if (!session) return std::unexpected(std::move(session.error()));
+  VPFS_TRY(session);
   session_ = std::move(*session);
   clock_ = &clock;
   return {};

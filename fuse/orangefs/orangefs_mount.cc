@@ -11,6 +11,8 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "base/result.h"
+
 namespace vpfs::fuse::pvfs {
 namespace {
 
@@ -55,9 +57,7 @@ OrangefsMount::OrangefsMount(const MountOptions& options, const Clock& clock)
 Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& options,
                                                            const Clock& clock) {
   std::unique_ptr<OrangefsMount> mount(new OrangefsMount(options, clock));
-  if (Result<void> connected = mount->connect(clock); !connected) {
-    return std::unexpected(std::move(connected.error()));
-  }
+  VPFS_TRY(mount->connect(clock));
   const OrangefsFileSystem::Options files = {.entry_timeout = options.entry_timeout,
                                              .attribute_timeout = options.attribute_timeout,
                                              .local_locks = options.local_locks,
@@ -74,7 +74,7 @@ Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& o
   if (is_shared(options)) point_options.most_background = UINT16_MAX;
   Result<std::unique_ptr<MountPoint>> point =
       MountPoint::mount(point_options, mount->files_->operations(), mount->files_.get());
-  if (!point) return std::unexpected(std::move(point.error()));
+  VPFS_TRY(point);
   mount->mount_ = std::move(*point);
   mount->files_->set_direct_io(mount->mount_->has_direct_io());
   return mount;
@@ -109,7 +109,7 @@ Result<void> OrangefsMount::start() {
   std::vector<std::unique_ptr<Channel>> channels;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Result<std::unique_ptr<Channel>> channel = mount_->add_channel(true);
-    if (!channel) return std::unexpected(std::move(channel.error()));
+    VPFS_TRY(channel);
     channels.push_back(std::move(*channel));
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) {

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include "base/result.h"
 #include "fuse/orangefs/mount_worker.h"
 #include "net/endpoint.h"
 
@@ -152,7 +153,7 @@ void Placement::forget(orangefs::Handle directory) {
 
 Result<void> Placement::check(std::string_view text) const {
   const Result<Layout> layout = parse_layout(text);
-  if (!layout) return std::unexpected(layout.error());
+  VPFS_TRY(layout);
   return check_layout(*layout, servers_);
 }
 

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/result.h"
 #include "base/utf8.h"
 #include "base/version.h"
 #include "control/host/status.h"
@@ -83,27 +84,23 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   const auto scheduler = make_scheduler(config.policy, config.scheduler);
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
   Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config));
-  if (!live) return std::unexpected(std::move(live.error()));
+  VPFS_TRY(live);
   std::unique_ptr<DirectoryMount> mount(
       new DirectoryMount(options, std::move(*live), names, clock));
-  if (Result<void> locked = mount->host_.lock_status_file(); !locked) {
-    return std::unexpected(std::move(locked.error()));
-  }
+  VPFS_TRY(mount->host_.lock_status_file());
   const PosixFileSystem::Options files = {.source = options.source,
                                           .entry_timeout = options.entry_timeout,
                                           .attribute_timeout = options.attribute_timeout,
                                           .acl = options.acl,
                                           .shared = options.point.allow_other};
   auto opened = PosixFileSystem::open(files, mount->jobs_, clock);
-  if (!opened) return std::unexpected(std::move(opened.error()));
+  VPFS_TRY(opened);
   mount->files_ = std::move(*opened);
   if (lies_inside(options.point.directory, options.source)) {
     return fail(fmt::format("{} is in {}, so it would show itself; mount elsewhere, or over {}",
                             options.point.directory, options.source, options.source));
   }
-  if (Result<void> reachable = mount->host_.open(options.point.directory); !reachable) {
-    return std::unexpected(std::move(reachable.error()));
-  }
+  VPFS_TRY(mount->host_.open(options.point.directory));
   MountPoint::Options point_options = options.point;
   // A write that is held stays in a pipe when memory is short.
   mount->largest_write_ = MessagePipe::largest_write();
@@ -118,7 +115,7 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   // twice as far for a process that has said that it reads in order.
   if (!SplicePipe::has_room_for(kLargestIo)) point_options.read_ahead = kLargestIo / 16 * 7;
   auto point = MountPoint::mount(point_options, PosixFileSystem::operations(), mount->files_.get());
-  if (!point) return std::unexpected(std::move(point.error()));
+  VPFS_TRY(point);
   mount->mount_ = std::move(*point);
   mount->files_->set_direct_io(mount->mount_->has_direct_io());
   return mount;
@@ -158,7 +155,7 @@ Result<void> DirectoryMount::start() {
     host_.stop();
   };
   Result<std::unique_ptr<Channel>> asks = mount_->add_channel(false);
-  if (!asks) return std::unexpected(std::move(asks.error()));
+  VPFS_TRY(asks);
   forgetter_ = std::make_unique<Forgetter>(files_->inodes(), std::move(*asks));
   files_->inodes().when_many_stay_open([this](uid_t user) { forgetter_->look_at(user); });
   server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, std::move(ended));

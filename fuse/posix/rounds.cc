@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/result.h"
 #include "fuse/start_thread.h"
 
 namespace vpfs::fuse {
@@ -14,7 +15,7 @@ constexpr auto kBetweenRounds = std::chrono::milliseconds(100);
 
 Result<void> Rounds::start() {
   Result<std::thread> thread = start_thread([this] { run(); });
-  if (!thread) return std::unexpected(std::move(thread.error()));
+  VPFS_TRY(thread);
   thread_ = std::move(*thread);
   return {};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/result.h"
 #include "fuse/posix/low_priority.h"
 #include "fuse/posix/server_thread.h"
 
@@ -85,7 +86,7 @@ Result<void> Server::start() {
 
 Result<void> Server::add_thread() {
   Result<std::unique_ptr<Channel>> channel = mount_.add_channel(false);
-  if (!channel) return std::unexpected(std::move(channel.error()));
+  VPFS_TRY(channel);
   auto worker = std::make_unique<ServerThread>(*this, std::move(*channel));
   const std::lock_guard lock(workers_mutex_);
   workers_.push_back(std::move(worker));

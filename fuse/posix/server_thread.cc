@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "fuse/credentials.h"
 #include "fuse/posix/low_priority.h"
 #include "fuse/start_thread.h"
@@ -101,7 +102,7 @@ Result<void> Server::ServerThread::start() {
     adopt_own_identity();
     run();
   });
-  if (!thread) return std::unexpected(std::move(thread.error()));
+  VPFS_TRY(thread);
   thread_ = std::move(*thread);
   return {};
 }
@@ -144,7 +145,7 @@ std::expected<std::span<std::byte>, Channel::Nothing> Server::ServerThread::rece
     return message;
   }
   const auto size = channel_->receive_into(inlet_.get());
-  if (!size) return std::unexpected(size.error());
+  VPFS_TRY(size);
   server_.reader_left();
   return unpack(*size);
 }

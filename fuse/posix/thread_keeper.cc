@@ -7,6 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "fuse/start_thread.h"
 
 namespace vpfs::fuse {
@@ -35,7 +36,7 @@ ThreadKeeper::~ThreadKeeper() {
 
 Result<void> ThreadKeeper::start() {
   Result<std::thread> thread = start_thread([this] { keep(); });
-  if (!thread) return std::unexpected(std::move(thread.error()));
+  VPFS_TRY(thread);
   thread_ = std::move(*thread);
   return without_exceptions(start_one_);
 }

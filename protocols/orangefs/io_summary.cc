@@ -1,6 +1,7 @@
 #include "protocols/orangefs/io_summary.h"
 
 #include "base/byte_reader.h"
+#include "base/result.h"
 #include "protocols/orangefs/basic_fields.h"
 #include "protocols/orangefs/io_fields.h"
 
@@ -186,7 +187,7 @@ std::expected<IoSummary, DecodeError> summarise_io(std::span<const std::byte> pa
   } else if (!is_known(summary.io_type)) {
     in.fail(DecodeError::bad_value);
   }
-  if (const auto result = in.finish(); !result) return std::unexpected(result.error());
+  VPFS_TRY(in.finish());
   summary.part = part_of(summary.fields(), summary.elements);
   return summary;
 }

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/result.h"
 #include "protocols/orangefs/attribute_fields.h"
 #include "protocols/orangefs/io_fields.h"
 #include "protocols/orangefs/management_fields.h"
@@ -52,7 +53,7 @@ void decode_generic_header(WireDecoder& in) {
 
 template <typename T>
 std::expected<T, DecodeError> finished(const WireDecoder& in, T message) {
-  if (const auto result = in.finish(); !result) return std::unexpected(result.error());
+  VPFS_TRY(in.finish());
   return message;
 }
 

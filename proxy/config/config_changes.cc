@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/joined.h"
 #include "control/host/config_changes.h"
 #include "control/host/config_values.h"
 
@@ -12,7 +13,7 @@ void add_proxy(control::ConfigValues& values, const Config& config) {
   values.emplace_back("proxy.listen", config.listen);
   values.emplace_back("proxy.upstream", config.upstream);
   values.emplace_back("proxy.protocol", config.protocol);
-  values.emplace_back("proxy.servers", control::joined(config.servers));
+  values.emplace_back("proxy.servers", joined(config.servers));
   values.emplace_back("proxy.write_back_by_file", control::switched(config.write_back_by_file));
   values.emplace_back("proxy.workers", std::to_string(config.workers));
   control::add_process(values, config, kProgramName);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "schedulers/time_tag.h"
 
@@ -151,7 +152,7 @@ Result<void> Edf::set_share(AppId app, const Share& share, TimePoint now) {
     end_promise(index);
   }
   if (!flow.queue.empty()) place(index, now);
-  if (!curve) return std::unexpected(curve.error());
+  VPFS_TRY(curve);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "stage/config/live_words.h"
 
 namespace vpfs::stage {
@@ -269,7 +270,7 @@ std::expected<ChangedShare, std::vector<RuleProblem>> changed_share(
   if (declaring != nullptr) text = declaring->text;
   text.words = with_changes(std::move(text.words), changes);
   auto parsed = parse(text, context);
-  if (!parsed) return std::unexpected(std::move(parsed.error()));
+  VPFS_TRY(parsed);
   VPFS_ASSERT(parsed->declares);
   ChangedShare made = {.share = std::move(*parsed->declares), .rule = std::nullopt};
   made.share.name = share.name;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "stage/book/record.h"
 
 namespace vpfs::stage {
@@ -43,7 +44,7 @@ std::optional<BookOperation> RuleBook::expire(WallTime now) const {
 
 std::expected<void, std::string> RuleBook::replay(std::string_view record) {
   std::expected<BookRecord, std::string> read = read_record(record);
-  if (!read) return std::unexpected(std::move(read.error()));
+  VPFS_TRY(read);
   if (BookState* const state = std::get_if<BookState>(&read->what)) {
     if (state_.number != 0) return std::unexpected("a snapshot may be only at the beginning");
     state_ = std::move(*state);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "stage/rules/address.h"
 #include "stage/rules/number_ranges.h"
 
@@ -168,7 +169,7 @@ Result<void> add_clients(std::string_view text, const Names* names,
     return fail(fmt::format("'{}': names of hosts cannot be looked up here", text));
   }
   const auto hosts = host_names(text, kMostClients);
-  if (!hosts) return std::unexpected(hosts.error());
+  VPFS_TRY(hosts);
   const std::size_t before = clients.size();
   for (const std::string& host : *hosts) {
     const std::vector<std::string> addresses = names->addresses(host);

@@ -10,6 +10,8 @@
 #include <sys/types.h>
 #include <zlib.h>
 
+#include "base/result.h"
+
 namespace vpfs {
 namespace {
 
@@ -86,9 +88,7 @@ Result<PcapReader> PcapReader::open(const std::string& path) {
     const std::error_code code(errno != 0 ? errno : ENOMEM, std::generic_category());
     return fail(path + ": cannot open: " + code.message(), code);
   }
-  if (const Result<void> started = reader.start(); !started) {
-    return std::unexpected(started.error());
-  }
+  VPFS_TRY(reader.start());
   return reader;
 }
 

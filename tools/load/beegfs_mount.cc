@@ -7,6 +7,7 @@
 #include <asio/this_coro.hpp>
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "net/endpoint.h"
 #include "tools/load/all_of.h"
 #include "tools/load/chunks.h"
@@ -104,7 +105,7 @@ class BeegfsFile final : public RemoteFile {
 net::Task<Result<void>> BeegfsMount::connect() {
   if (!client_) {
     Result<net::Endpoint> server = net::resolve_endpoint(address_.host_port);
-    if (!server) co_return std::unexpected(std::move(server.error()));
+    VPFS_CO_TRY(server);
     client::StorageClientOptions options;
     options.server = *server;
     options.node = node_;
@@ -141,7 +142,7 @@ net::Task<Result<std::unique_ptr<RemoteFile>>> BeegfsMount::make_file(
   }
   auto file = std::make_unique<BeegfsFile>(*client_, std::move(chunk_files));
   Result<void> removed = co_await file->remove();
-  if (!removed) co_return std::unexpected(std::move(removed.error()));
+  VPFS_CO_TRY(removed);
   co_return file;
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "client/orangefs/file.h"
 
 namespace vpfs::load {
@@ -53,7 +54,7 @@ net::Task<Result<void>> OrangefsMount::connect() {
   options.caller.gid = settings_.gid;
   Result<std::unique_ptr<client::FileSystem>> mounted =
       co_await client::FileSystem::mount(address_, std::move(options), clock_);
-  if (!mounted) co_return std::unexpected(std::move(mounted.error()));
+  VPFS_CO_TRY(mounted);
   file_system_ = std::move(*mounted);
   co_return Result<void>();
 }
@@ -103,9 +104,9 @@ Result<std::vector<std::size_t>> OrangefsMount::servers_of(
 net::Task<Result<std::unique_ptr<RemoteFile>>> OrangefsMount::make_file(
     std::string name, std::uint64_t number, const ApplicationSettings& application) {
   Result<std::vector<std::size_t>> servers = servers_of(number, application);
-  if (!servers) co_return std::unexpected(std::move(servers.error()));
+  VPFS_CO_TRY(servers);
   Result<orangefs::Handle> parent = co_await directory();
-  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  VPFS_CO_TRY(parent);
   Result<void> removed = co_await file_system_->remove(*parent, name);
   if (!removed && removed.error().code != std::errc::no_such_file_or_directory) {
     co_return std::unexpected(std::move(removed.error()));
@@ -113,9 +114,9 @@ net::Task<Result<std::unique_ptr<RemoteFile>>> OrangefsMount::make_file(
   Result<orangefs::Handle> made = co_await file_system_->create(
       *parent, name, kFilePermissions, static_cast<std::uint32_t>(application.datafiles),
       std::move(*servers));
-  if (!made) co_return std::unexpected(std::move(made.error()));
+  VPFS_CO_TRY(made);
   Result<std::unique_ptr<client::File>> file = co_await file_system_->open(*made);
-  if (!file) co_return std::unexpected(std::move(file.error()));
+  VPFS_CO_TRY(file);
   co_return std::make_unique<OrangefsFile>(*file_system_, *parent, std::move(name),
                                            std::move(*file));
 }

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/log/log.h"
+#include "base/result.h"
 #include "tools/load/all_of.h"
 #include "tools/load/block_pattern.h"
 #include "tools/load/text_hash.h"
@@ -57,7 +58,7 @@ net::Task<Result<void>> Process::prepare() {
   if (!mounted) co_return mounted;
   Result<std::unique_ptr<RemoteFile>> made =
       co_await mount_.make_file(name_, number_, application_);
-  if (!made) co_return std::unexpected(std::move(made.error()));
+  VPFS_CO_TRY(made);
   file_ = std::move(*made);
   if (application_.read_percent == 0) co_return Result<void>();
   const auto filler = [this](std::uint64_t first) { return fill(first, kFillers); };
@@ -140,7 +141,7 @@ net::Task<Result<void>> Process::read(std::uint64_t place, std::vector<std::byte
   } else {
     got = co_await file_->discard(place * size, size);
   }
-  if (!got) co_return std::unexpected(std::move(got.error()));
+  VPFS_CO_TRY(got);
   if (*got != size) {
     co_return fail(fmt::format("a read of {} bytes at {} returned {}", size, place * size, *got));
   }

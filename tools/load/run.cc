@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "base/result.h"
 #include "net/latch.h"
 #include "tools/load/filler.h"
 #include "tools/load/mount.h"
@@ -273,7 +274,7 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
     largest = std::max(largest, each.size.count);
   }
   Result<Filler> filler = Filler::make(static_cast<std::size_t>(largest));
-  if (!filler) return std::unexpected(std::move(filler.error()));
+  VPFS_TRY(filler);
   RunEnd end(settings.run_length());
   std::deque<LoadWorker> workers;
   for (std::uint64_t i = 0; i < settings.threads; ++i) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "client/orangefs/calls/mount_address.h"
 #include "protocols/orangefs/fs_config.h"
 
@@ -71,7 +72,7 @@ Result<void> Placement::place(const std::vector<FsConfig::Range>& ranges,
                               Extents MountConfig::Server::*into) {
   for (const FsConfig::Range& range : ranges) {
     const Result<std::size_t> index = server(range.alias);
-    if (!index) return std::unexpected(index.error());
+    VPFS_TRY(index);
     Extents& extents = servers_[*index].*into;
     extents.insert(extents.end(), range.extents.begin(), range.extents.end());
   }
@@ -105,7 +106,7 @@ Result<MountConfig> read_mount_config(std::string_view text, std::string_view fi
   Placement placement(all, scheme);
   Result<void> placed = placement.place(found->meta, &MountConfig::Server::meta);
   if (placed) placed = placement.place(found->data, &MountConfig::Server::data);
-  if (!placed) return std::unexpected(placed.error());
+  VPFS_TRY(placed);
   MountConfig config;
   config.name = found->name;
   config.fs_id = found->id.value_or(config.fs_id);

@@ -6,6 +6,7 @@
 #include <asio/this_coro.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "net/endpoint.h"
 
 namespace vpfs::client {
@@ -36,7 +37,7 @@ net::Task<Result<std::shared_ptr<ServerConnection>>> ServerConnection::open(net:
                                                                             const Clock& clock,
                                                                             Duration patience) {
   Result<net::Socket> socket = co_await net::connect(std::move(server), patience);
-  if (!socket) co_return std::unexpected(std::move(socket.error()));
+  VPFS_CO_TRY(socket);
   const std::shared_ptr<ServerConnection> connection(
       new ServerConnection(std::move(*socket), clock));
   // Both keep it alive until close().

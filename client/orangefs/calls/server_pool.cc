@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/result.h"
+
 namespace vpfs::client {
 
 ServerPool::ServerPool(asio::any_io_executor executor, const Clock& clock,
@@ -53,7 +55,7 @@ net::Task<Result<std::shared_ptr<ServerConnection>>> ServerPool::connect(std::si
   connecting->notify_all();
   PooledConnection& pooled = servers_[server].connections[index];
   pooled.connecting = nullptr;
-  if (!connection) co_return std::unexpected(std::move(connection.error()));
+  VPFS_CO_TRY(connection);
   if (closed_) {
     (*connection)->close(std::make_error_code(std::errc::connection_aborted));
   } else {

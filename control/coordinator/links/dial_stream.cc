@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/result.h"
 #include "control/wire/client_connect.h"
 #include "net/socket_options.h"
 
@@ -15,7 +16,7 @@ net::Task<DialledStream> dial_stream(DialTarget target, Duration within,
   options.key = std::move(target.key);
   options.names_users = false;
   auto socket = co_await control::connect_socket(target.address, std::move(options));
-  if (!socket) co_return std::unexpected(std::move(socket.error()));
+  VPFS_CO_TRY(socket);
   if (target.address.is_unix()) co_return net::make_ready_stream(std::move(*socket));
   net::keep_alive(socket->native_handle());
   co_return net::make_ready_tls_stream(std::move(*socket), std::move(tls), net::TlsSide::client,

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/prefetch.h"
+#include "base/result.h"
 #include "control/coordinator/links/dial_stream.h"
 #include "control/coordinator/links/stage_peer.h"
 #include "net/endpoint.h"
@@ -36,7 +37,7 @@ Result<std::unique_ptr<StageLinks>> StageLinks::open(asio::io_context& context, 
                                                      const Limits& limits) {
   std::unique_ptr<StageLinks> links(new StageLinks(context, clock, config, handler, limits));
   auto set = net::ReadySet::make(context);
-  if (!set) return std::unexpected(std::move(set.error()));
+  VPFS_TRY(set);
   links->set_ = std::move(*set);
   links->room_ = std::make_unique<LinkRoom>(*links->set_);
   if (config.dials_tcp()) {
@@ -51,9 +52,7 @@ Result<std::unique_ptr<StageLinks>> StageLinks::open(asio::io_context& context, 
                                .peer = nullptr,
                                .problem = "was not dialled yet"});
   }
-  if (auto listening = links->listen(config.listen); !listening) {
-    return std::unexpected(std::move(listening.error()));
-  }
+  VPFS_TRY(links->listen(config.listen));
   return links;
 }
 

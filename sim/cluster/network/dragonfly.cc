@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "sim/cluster/network/topologies.h"
 
 namespace vpfs::sim {
@@ -115,7 +116,7 @@ MadeTopology make_dragonfly(DragonflySize size, LinkRates rates) {
        check_rate("the rate of a node's links", rates.node),
        check_rate("the rate of links within a group", rates.local),
        check_rate("the rate of links between groups", rates.global)});
-  if (!possible) return std::unexpected(possible.error());
+  VPFS_TRY(possible);
   const std::uint64_t groups = size.routers * size.globals + 1;
   const std::uint64_t links =
       groups * size.routers * (2 * size.nodes + size.routers - 1 + size.globals);

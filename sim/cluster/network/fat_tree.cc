@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "sim/cluster/network/topologies.h"
 
 namespace vpfs::sim {
@@ -85,7 +86,7 @@ MadeTopology make_fat_tree(FatTreeSize size, LinkRates rates) {
                    check_number("levels of a fat tree", size.levels, 1, 64),
                    check_rate("the rate of a node's links", rates.node),
                    check_rate("the rate of switches' links", rates.local)});
-  if (!possible) return std::unexpected(possible.error());
+  VPFS_TRY(possible);
   std::uint64_t nodes = 1;
   for (std::uint64_t level = 0; level < size.levels; ++level) {
     nodes *= size.ports;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "sim/cluster/network/topologies.h"
 
 namespace vpfs::sim {
@@ -102,16 +103,14 @@ MadeTopology make_given_links(const GivenLinks& given) {
       first_error({check_number("nodes", given.nodes, 1, kMostLinks),
                    check_number("switches", given.switches, 0, kMostLinks),
                    check_number("links", given.links.size(), 0, kMostLinks)});
-  if (!possible) return std::unexpected(possible.error());
+  VPFS_TRY(possible);
   const std::uint64_t vertices = given.nodes + given.switches;
   if (given.nodes * vertices > kMostEntries) {
     return fail(fmt::format("{} nodes times {} nodes and switches are more than {} routes",
                             given.nodes, vertices, kMostEntries));
   }
   for (std::size_t i = 0; i < given.links.size(); ++i) {
-    if (const auto sound = check_link(i, given.links[i], vertices); !sound) {
-      return std::unexpected(sound.error());
-    }
+    VPFS_TRY(check_link(i, given.links[i], vertices));
   }
   auto topology = std::make_unique<const Given>(given);
   if (const auto pair = topology->unreachable()) {

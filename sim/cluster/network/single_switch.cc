@@ -1,6 +1,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/result.h"
 #include "sim/cluster/network/topologies.h"
 
 namespace vpfs::sim {
@@ -26,7 +27,7 @@ MadeTopology make_single_switch(std::uint64_t nodes, BytesPerSecond rate) {
   const Result<void> possible =
       first_error({check_number("nodes of a switch", nodes, 1, kMostLinks / 2),
                    check_rate("the rate of a node's links", rate)});
-  if (!possible) return std::unexpected(possible.error());
+  VPFS_TRY(possible);
   return std::make_unique<const SingleSwitch>(nodes, rate);
 }
 

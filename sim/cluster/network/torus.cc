@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/result.h"
 #include "sim/cluster/network/topologies.h"
 
 namespace vpfs::sim {
@@ -92,7 +93,7 @@ MadeTopology make_torus(TorusSize size, LinkRates rates) {
     possible =
         check_number("nodes of a torus, x * y * z,", size.x * size.y * size.z, 1, kMostNodes);
   }
-  if (!possible) return std::unexpected(possible.error());
+  VPFS_TRY(possible);
   return std::make_unique<const Torus>(size, rates);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "control/allocation/allocation_policy.h"
 
 namespace vpfs::allocation::test {
@@ -51,9 +52,7 @@ class Cycles {
                     .first->second;
     }
     std::vector<Grant> grants(pairs.size());
-    if (Result<void> done = policy_.allocate(pairs, period, less, jobs, grants); !done) {
-      return std::unexpected(std::move(done.error()));
-    }
+    VPFS_TRY(policy_.allocate(pairs, period, less, jobs, grants));
     Grants named;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       named.emplace(std::pair(rows[i].job, rows[i].stage), grants[i]);

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config_file.h"
+#include "base/result.h"
 #include "base/system_clock.h"
 #include "control/gate/stage_gate.h"
 #include "control/host/config_changes.h"
@@ -70,14 +71,10 @@ class FakeProgram final : private control::Program {
     if (!config) return fail(errors.to_string());
     Result<control::Live> live =
         control::Live::load(std::make_shared<const ProgramConfig>(*config));
-    if (!live) return std::unexpected(live.error());
+    VPFS_TRY(live);
     std::unique_ptr<FakeProgram> program(new FakeProgram(std::move(*live), file));
-    if (Result<void> locked = program->host_.lock_status_file(); !locked) {
-      return std::unexpected(locked.error());
-    }
-    if (Result<void> opened = program->host_.open("fake:1"); !opened) {
-      return std::unexpected(opened.error());
-    }
+    VPFS_TRY(program->host_.lock_status_file());
+    VPFS_TRY(program->host_.open("fake:1"));
     return program;
   }
 

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/result.h"
 #include "dataserver/orangefs/metadata.h"
 #include "dataserver/store/engine.h"
 #include "test/support/process.h"
@@ -64,7 +65,7 @@ class EngineTest : ScratchInMemory, public testing::TestWithParam<EngineKind> {
     while (!text.empty()) {
       const std::size_t size = std::min(text.size(), bstreams().most_window());
       auto window = run(bstreams().open_window(id, offset, size));
-      if (!window) return std::unexpected(window.error());
+      VPFS_TRY(window);
       std::size_t done = 0;
       for (const std::span<std::byte> part : window->parts) {
         std::memcpy(part.data(), text.data() + done, part.size());

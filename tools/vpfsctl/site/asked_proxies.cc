@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/result.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -26,7 +27,7 @@ Result<SiteOptions> site_options(const net::TlsFiles& tls, Duration timeout,
   if (any && !all) return fail("--certificate, --key and --ca belong together");
   if (all) {
     auto context = net::TlsContext::load(tls, net::TlsSide::client);
-    if (!context) return std::unexpected(context.error());
+    VPFS_TRY(context);
     options.client.tls = std::move(*context);
   }
   return options;

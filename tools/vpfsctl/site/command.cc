@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "tools/vpfsctl/site/words.h"
 
 namespace vpfs::ctl {
@@ -43,13 +44,11 @@ Result<void> check_rule_name(const Command& command, std::string_view usage) {
 }
 
 Result<Envelope> rule_start(const Command& command) {
-  if (auto good = check_rule_name(command, "rule start NAME COND [WORDS]"); !good) {
-    return std::unexpected(good.error());
-  }
+  VPFS_TRY(check_rule_name(command, "rule start NAME COND [WORDS]"));
   std::vector<std::string> arguments = {command.condition};
   arguments.insert(arguments.end(), command.words.begin(), command.words.end());
   Result<ConditionAndWords> split = split_condition(arguments);
-  if (!split) return std::unexpected(split.error());
+  VPFS_TRY(split);
   Envelope request;
   control::Rule& rule = *request.mutable_rule();
   rule.set_action(control::Rule::START);
@@ -60,9 +59,7 @@ Result<Envelope> rule_start(const Command& command) {
 }
 
 Result<Envelope> rule_change(const Command& command) {
-  if (auto good = check_rule_name(command, "rule change NAME WORDS"); !good) {
-    return std::unexpected(good.error());
-  }
+  VPFS_TRY(check_rule_name(command, "rule change NAME WORDS"));
   if (command.words.empty()) return fail("expected a word to change, such as weight=8");
   Envelope request;
   control::Rule& rule = *request.mutable_rule();
@@ -113,12 +110,8 @@ Result<Envelope> job_start(const Command& command, const Names& names) {
   job.set_jobid(command.name);
   if (command.nodes == 0) return fail("--nodes: expected the number of nodes, at least 1");
   job.set_nodes(command.nodes);
-  if (auto good = add_ids(command.users, "--uid", names.user, job.mutable_uids()); !good) {
-    return std::unexpected(good.error());
-  }
-  if (auto good = add_ids(command.groups, "--gid", names.group, job.mutable_gids()); !good) {
-    return std::unexpected(good.error());
-  }
+  VPFS_TRY(add_ids(command.users, "--uid", names.user, job.mutable_uids()));
+  VPFS_TRY(add_ids(command.groups, "--gid", names.group, job.mutable_gids()));
   Result<std::vector<std::string>> clients = split_clients(command.clients);
   if (!clients) return fail("--clients: " + clients.error().message);
   for (std::string& client : *clients) job.add_clients(std::move(client));

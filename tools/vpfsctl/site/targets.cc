@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
+
 namespace vpfs::ctl {
 namespace {
 
@@ -30,7 +32,7 @@ Target target_at(control::PortAddress endpoint) {
 
 Result<Target> make_target(std::string_view text) {
   Result<control::PortAddress> endpoint = control::parse_port_address(text);
-  if (!endpoint) return std::unexpected(endpoint.error());
+  VPFS_TRY(endpoint);
   return target_at(std::move(*endpoint));
 }
 
@@ -46,9 +48,9 @@ std::vector<Target> without_repetitions(std::vector<Target> targets) {
 Result<void> add_file(const std::string& file, const TargetPlaces& places,
                       std::vector<Target>* targets) {
   const Result<std::string> text = places.read(file);
-  if (!text) return std::unexpected(text.error());
+  VPFS_TRY(text);
   Result<std::vector<Target>> found = parse_proxies(*text, file);
-  if (!found) return std::unexpected(found.error());
+  VPFS_TRY(found);
   if (found->empty()) return fail(fmt::format("{}: names no proxy", file));
   std::ranges::move(*found, std::back_inserter(*targets));
   return {};
@@ -112,9 +114,7 @@ Result<ChosenTargets> choose_targets(const TargetOptions& options, const TargetP
   }
   if (options.all || !options.file.empty()) {
     const std::string file = options.file.empty() ? std::string(kProxiesFile) : options.file;
-    if (auto added = add_file(file, places, &chosen.targets); !added) {
-      return std::unexpected(added.error());
-    }
+    VPFS_TRY(add_file(file, places, &chosen.targets));
   }
   if (chosen.targets.empty() && options.environment) {
     for (const std::string_view text : words_of(*options.environment)) {

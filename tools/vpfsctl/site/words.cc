@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/units.h"
 
 namespace vpfs::ctl {
@@ -139,7 +140,7 @@ Result<std::vector<std::string>> split_clients(std::string_view list) {
 
 Result<std::uint64_t> parse_seconds(std::string_view text) {
   const Result<Duration> duration = parse_duration(text);
-  if (!duration) return std::unexpected(duration.error());
+  VPFS_TRY(duration);
   return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(*duration).count());
 }
 
