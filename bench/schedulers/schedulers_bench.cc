@@ -16,34 +16,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/check.h"
 #include "base/command_line.h"
 #include "base/system_clock.h"
-#include "schedulers/policies/adaptbf.h"
-#include "schedulers/policies/anticipation.h"
-#include "schedulers/policies/edf.h"
-#include "schedulers/policies/registry.h"
+#include "bench/schedulers/policy_load.h"
 
 namespace vpfs {
 namespace {
 
-constexpr std::uint32_t kDepth = 4;
-constexpr std::uint32_t kQueuedPerFlow = 2;
 constexpr std::string_view kYardstick = "priority_queue";
-
-// The modelled server serves one request of mean cost per step.
-constexpr Duration kStep = std::chrono::microseconds(10);
-constexpr Cost kMeanCost = 4 * kKiB + kMiB / 2;
-constexpr std::uint64_t kThroughput = kMeanCost * (std::chrono::seconds(1) / kStep);
-// Smaller than some requests, so that a bucket must fill before its flow is due again.
-constexpr Bytes kBurst = {kMiB / 2};
-// The sum of all rates, in percent of the server's throughput. Most flows are due at any time.
-constexpr std::uint64_t kRatesPercent = 400;
-constexpr std::uint64_t kMinimumsPercent = 50;
-constexpr std::uint64_t kPromisedPercent = 50;
-// Each new promise is checked against all others, so more would take minutes to set up.
-constexpr std::uint32_t kMostPromised = 1000;
-constexpr std::uint64_t kAdapTbfCapacityPercent = 125;
 
 struct Quantile {
   const char* name;
@@ -63,86 +43,6 @@ struct Sample {
   std::array<double, kQuantiles.size()> quantiles;
 };
 
-std::uint32_t weight_of(std::uint32_t flow) {
-  return 1 + flow % 100;
-}
-Cost random_cost(std::mt19937_64& random) {
-  return 4 * kKiB + random() % kMiB;
-}
-
-// The rate of flow `flow` of `flows`, if weights divide `percent` of the server's throughput.
-std::uint64_t rate_of(std::uint32_t flow, std::uint32_t flows, std::uint64_t percent) {
-  std::uint64_t weights = 0;
-  for (std::uint32_t cycle = 0; cycle < 100; ++cycle) {
-    weights += std::uint64_t{weight_of(cycle)} * (flows / 100 + (cycle < flows % 100 ? 1 : 0));
-  }
-  return std::max<std::uint64_t>(kThroughput / weights * percent / 100 * weight_of(flow), 1);
-}
-
-// A policy, and the share that each flow has in it.
-struct Variant {
-  std::string_view name;
-  std::string_view policy;
-  Share (*share)(std::uint32_t flow, std::uint32_t flows);
-  bool anticipates = false;
-  std::uint32_t queued_per_flow = kQueuedPerFlow;
-  bool thinks = false;  // see PolicyLoad
-};
-
-Share weight_share(std::uint32_t flow, std::uint32_t /*flows*/) {
-  return {.weight = weight_of(flow)};
-}
-Share nodes_share(std::uint32_t flow, std::uint32_t /*flows*/) {
-  return {.own = {{"nodes", weight_of(flow)}}};
-}
-Share limited_share(std::uint32_t flow, std::uint32_t flows) {
-  return {.rate = {rate_of(flow, flows, kRatesPercent)}, .burst = kBurst};
-}
-Share constrained_share(std::uint32_t flow, std::uint32_t flows) {
-  Share share = limited_share(flow, flows);
-  share.weight = weight_of(flow);
-  share.min = {rate_of(flow, flows, kMinimumsPercent)};
-  return share;
-}
-// The shortest latency is four times what the server needs for all bursts and its depth.
-Share deadline_share(std::uint32_t flow, std::uint32_t flows) {
-  const std::uint32_t promised = std::min(flows, kMostPromised);
-  const std::uint64_t bursts = promised * kBurst.count + kDepth * (4 * kKiB + kMiB);
-  const Duration least(static_cast<std::int64_t>(4 * bursts * 1'000'000'000 / kThroughput));
-  Share share = {.latency = least * (4 + flow % 7) / 4};
-  if (flow >= promised) return share;
-  share.rate = {rate_of(flow, promised, kPromisedPercent)};
-  share.burst = kBurst;
-  return share;
-}
-
-constexpr std::array kVariants = {
-    Variant{.name = "adaptbf", .policy = "adaptbf", .share = nodes_share},
-    Variant{.name = "edf", .policy = "edf", .share = deadline_share},
-    Variant{.name = "fifo", .policy = "fifo", .share = weight_share},
-    Variant{.name = "sfq", .policy = "sfq", .share = weight_share},
-    Variant{.name = "sfq+think", .policy = "sfq", .share = weight_share, .anticipates = true},
-    Variant{.name = "sfq, 1", .policy = "sfq", .share = weight_share, .queued_per_flow = 1},
-    Variant{.name = "sfq+think, 1",
-            .policy = "sfq",
-            .share = weight_share,
-            .anticipates = true,
-            .queued_per_flow = 1},
-    Variant{.name = "sfq, away",
-            .policy = "sfq",
-            .share = weight_share,
-            .queued_per_flow = 1,
-            .thinks = true},
-    Variant{.name = "sfq+think, away",
-            .policy = "sfq",
-            .share = weight_share,
-            .anticipates = true,
-            .queued_per_flow = 1,
-            .thinks = true},
-    Variant{.name = "sfq+limits", .policy = "sfq", .share = constrained_share},
-    Variant{.name = "tbf", .policy = "tbf", .share = limited_share},
-};
-
 struct SchedulerBenchSettings {
   std::uint64_t requests = 300'000;  // per measurement
   std::uint32_t rounds = 7;          // the result is their median
@@ -153,87 +53,6 @@ struct SchedulerBenchSettings {
   [[nodiscard]] bool has(const Variant& variant) const {
     return only.empty() || std::ranges::find(only, variant.name) != only.end();
   }
-};
-
-SchedulerSettings scheduler_settings(const Variant& variant) {
-  SchedulerSettings settings = {
-      .depth = {.requests = kDepth},
-      .own = {EdfSettings{.capacity = kThroughput, .largest_request = 4 * kKiB + kMiB}}};
-  settings.own.of<AdapTbfSettings>().capacity.configured =
-      kThroughput * kAdapTbfCapacityPercent / 100;
-  settings.own.of<AnticipationSettings>().on = variant.anticipates;
-  return settings;
-}
-
-// Every flow keeps its requests queued. kDepth requests are outstanding and complete in order; of
-// flows with one request each, so many flows have nothing queued.
-//
-// A flow that thinks has one request, and sends the next one half as many steps after an answer as
-// there are flows. So up to half of them are expected at any time. A slot that is kept stays empty.
-class PolicyLoad {
- public:
-  PolicyLoad(const Variant& variant, std::uint32_t flows)
-      : scheduler_(make_scheduler(variant.policy, scheduler_settings(variant)).value()),
-        requests_(flows * variant.queued_per_flow + (variant.queued_per_flow > 1 ? kDepth : 0) +
-                  (flows == 1 ? kDepth : 0)),
-        thinking_(variant.thinks ? std::max(flows / 2, 1U) : 0) {
-    std::mt19937_64 random(1);
-    for (std::uint32_t flow = 0; flow < flows; ++flow) {
-      const Result<void> set = scheduler_->set_share(AppId{flow}, variant.share(flow, flows), now_);
-      VPFS_ASSERT(set.has_value());
-    }
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      requests_[i].app = AppId{static_cast<std::uint32_t>(i % flows)};
-      requests_[i].cost = random_cost(random);
-      requests_[i].size = {requests_[i].cost};
-      enqueue(requests_[i]);
-    }
-    for (IoRequest*& request : outstanding_) request = next();
-  }
-
-  void one_request() {
-    if (!thinking_.empty()) return one_request_of_a_thinker();
-    now_ += kStep;
-    IoRequest*& oldest = outstanding_[turn_++ % kDepth];
-    scheduler_->complete(*oldest, oldest->cost, now_);
-    enqueue(*oldest);
-    oldest = next();
-  }
-
- private:
-  void one_request_of_a_thinker() {
-    for (bool is_done = false; !is_done; ++turn_) {
-      now_ += kStep;
-      IoRequest*& oldest = outstanding_[turn_ % kDepth];
-      IoRequest*& returns = thinking_[turn_ % thinking_.size()];
-      if (oldest != nullptr) scheduler_->complete(*oldest, oldest->cost, now_);
-      if (returns != nullptr) enqueue(*returns);
-      is_done = oldest != nullptr;
-      returns = std::exchange(oldest, nullptr);
-      for (IoRequest*& free : outstanding_) {
-        if (free == nullptr) free = scheduler_->next(now_).request;
-      }
-    }
-  }
-  void enqueue(IoRequest& request) {
-    request.arrival = now_;
-    scheduler_->enqueue(request, now_);
-  }
-  IoRequest* next() {
-    for (;;) {
-      const Scheduler::Decision decision = scheduler_->next(now_);
-      if (decision.request != nullptr) return decision.request;
-      VPFS_ASSERT(decision.until > now_ && decision.until != kNever);
-      now_ = decision.until;
-    }
-  }
-
-  std::unique_ptr<Scheduler> scheduler_;
-  std::vector<IoRequest> requests_;
-  IoRequest* outstanding_[kDepth] = {};
-  std::vector<IoRequest*> thinking_;  // a ring; empty unless flows think
-  std::size_t turn_ = 0;
-  TimePoint now_ = TimePoint{} + std::chrono::seconds(1);
 };
 
 // The minimum of any tag-based scheduler: take the smallest tag and insert a larger one.
@@ -356,7 +175,7 @@ nlohmann::json run(const SchedulerBenchSettings& settings) {
   for (const std::uint32_t flows : settings.flows) {
     std::map<std::string_view, std::vector<Sample>> samples;
     for (std::uint32_t round = 0; round < settings.rounds; ++round) {
-      for (const Variant& variant : kVariants) {
+      for (const Variant& variant : measured_variants()) {
         if (!settings.has(variant)) continue;
         samples[variant.name].push_back(
             measure(PolicyLoad(variant, flows), settings, flows, clock));
@@ -364,7 +183,7 @@ nlohmann::json run(const SchedulerBenchSettings& settings) {
       samples[kYardstick].push_back(measure(YardstickLoad(flows), settings, flows, clock));
     }
     const double yardstick = median(samples[kYardstick]).ns_per_request;
-    for (const Variant& variant : kVariants) {
+    for (const Variant& variant : measured_variants()) {
       if (!settings.has(variant)) continue;
       rows.push_back(row_of(variant.name, flows, median(samples[variant.name]), yardstick));
     }
