@@ -41,6 +41,7 @@ class FlowTournament {
   void subtract(std::uint64_t amount);
   // Fetches into the cache what a change of the flow's key will touch and is seldom there.
   void prefetch(std::uint32_t flow) const {
+    if (flow >= flows_) return;
     const std::size_t leaf = first_leaf_ + flow;
     __builtin_prefetch(&blocks_[leaf / kChildren]);
     __builtin_prefetch(&blocks_[parent_of(leaf) / kChildren]);

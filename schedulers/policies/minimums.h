@@ -39,9 +39,8 @@ class Minimums {
     by_time_.put(flow, {.tag = time_tag(due), .order = head.order});
   }
   void erase(std::uint32_t flow) { by_time_.erase(flow); }
-  // The head was sent.
+  // The head was sent; the next one has to be put, or the flow to be erased.
   void served(std::uint32_t flow, const IoRequest& request, TimePoint now) {
-    by_time_.erase(flow);
     Row& row = rows_[flow];
     // A request without bytes (metadata) counts by its cost.
     const Duration spacing =
@@ -54,6 +53,12 @@ class Minimums {
   }
   // The flow with the smallest R. REQUIRES: is_due() some time.
   [[nodiscard]] std::uint32_t top() const { return by_time_.top(); }
+  // Fetches what is known of a flow into the cache, if it has a minimum.
+  void prefetch(std::uint32_t flow) const {
+    if (flow >= rows_.size()) return;
+    __builtin_prefetch(&rows_[flow]);
+    by_time_.prefetch(flow);
+  }
   [[nodiscard]] const FlowTournament& by_time() const { return by_time_; }
 
  private:

@@ -192,7 +192,13 @@ void Sfq::take_out(std::uint32_t index) {
 // used the tokens; then they are requeued.
 void Sfq::allow_due(TimePoint now) {
   while (!limited_.empty() && time_of(limited_.top_tag()) <= now) {
-    place_again(limited_.top(), now);
+    const std::uint32_t index = limited_.top();
+    if (flows_[index].in_debt) {
+      place_again(index, now);
+      continue;
+    }
+    limited_.erase(index);
+    place(index, now);
   }
 }
 
@@ -240,6 +246,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   siblings_.served(index, request.tag);
   if (flow.queue.empty()) {
     order_.erase(index);
+    if (flow.has_min) minimums_.erase(index);
     end_queue(flow, index, true, now);
     if (anticipation_) expect(flow, index);
   } else {
@@ -282,12 +289,30 @@ void Sfq::end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoin
 
 // Fetches what the next dispatch() will touch.
 void Sfq::prefetch_next() const {
+  if (!limited_.empty()) prefetch_constrained(limited_.top());
+  if (!minimums_.by_time().empty()) prefetch_constrained(minimums_.top());
   if (order_.empty()) return;
   const std::uint32_t next = order_.top();
   flows_.prefetch(next);
   order_.prefetch(next);
   crowds_.prefetch(next);
   if (anticipation_) anticipation_->prefetch(next);
+  if (limits_.size() > 0) prefetch_constrained(next);
+}
+
+void Sfq::prefetch_constrained(std::uint32_t index) const {
+  flows_.prefetch(index);
+  limits_.prefetch(index);
+  minimums_.prefetch(index);
+  order_.prefetch(index);
+  limited_.prefetch(index);
+}
+
+// The rows are there by now.
+void Sfq::prefetch_next_heads(TimePoint now) const {
+  if (!limited_.empty()) __builtin_prefetch(flows_[limited_.top()].queue.front());
+  if (minimums_.is_due(now)) __builtin_prefetch(flows_[minimums_.top()].queue.front());
+  if (!order_.empty()) __builtin_prefetch(flows_[order_.top()].queue.front());
 }
 
 void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
@@ -303,7 +328,7 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
   }
   if (anticipation_) anticipate_after(flow, request, cost, now);
   end_busy_period_if_idle();
-  if (!order_.empty()) __builtin_prefetch(flows_[order_.top()].queue.front());
+  prefetch_next_heads(now);
 }
 
 void Sfq::give_back(Flow& flow, std::uint32_t index, Tag amount) {

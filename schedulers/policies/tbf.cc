@@ -90,7 +90,7 @@ void Tbf::tell_backlog(std::uint32_t index, TimePoint now) {
 
 // REQUIRES: the flow has a head. Puts the flow where its head belongs now.
 void Tbf::place(std::uint32_t index, TimePoint now) {
-  const Flow& flow = flows_[index];
+  Flow& flow = flows_[index];
   const IoRequest& request = *flow.queue.front();
   FlowTournament::Key key = {.tag = kNoLimit | request.order, .order = request.order};
   if (limits_.limited(request.app)) {
@@ -99,9 +99,7 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
     if (allowed > now) {
       flows_.holds().wait_for_limit(index, allowed, now);
       key.tag = time_tag(allowed);
-      ready_.erase(index);
-      waiting_.put(index, key);
-      return;
+      return put_into_waiting(flow, index, key);
     }
     if (!limits_.is_allocated(request.app)) {
       key.tag = due_tag(flow, allowed);
@@ -110,9 +108,25 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
       key.tag = due_tag(flow, std::max(limits_.ready_at(request), request.arrival));
     }
   }
+  put_into_ready(flow, index, key, now);
+}
+
+void Tbf::put_into_ready(Flow& flow, std::uint32_t index, FlowTournament::Key key, TimePoint now) {
   flows_.holds().wait_for_turn(index, now);
-  waiting_.erase(index);
+  if (std::exchange(flow.is_waiting, false)) waiting_.erase(index);
+  flow.is_ready = true;
   ready_.put(index, key);
+}
+
+void Tbf::put_into_waiting(Flow& flow, std::uint32_t index, FlowTournament::Key key) {
+  if (std::exchange(flow.is_ready, false)) ready_.erase(index);
+  flow.is_waiting = true;
+  waiting_.put(index, key);
+}
+
+void Tbf::take_out(Flow& flow, std::uint32_t index) {
+  if (std::exchange(flow.is_ready, false)) ready_.erase(index);
+  if (std::exchange(flow.is_waiting, false)) waiting_.erase(index);
 }
 
 void Tbf::enqueue(IoRequest& request, TimePoint now) {
@@ -158,19 +172,34 @@ void Tbf::leave(IoRequest& request, TimePoint now) {
   if (!flow.queue.empty()) {
     place(index, now);
   } else {
-    ready_.erase(index);
-    waiting_.erase(index);
+    take_out(flow, index);
     if (flow.in_backlog) tell_backlog(index, now);
   }
-  if (ready_.empty()) return;
-  flows_.prefetch(ready_.top());
-  limits_.prefetch(ready_.top());
-  ready_.prefetch(ready_.top());
+  prefetch_next();
+}
+
+void Tbf::prefetch_all_of(std::uint32_t index) const {
+  flows_.prefetch(index);
+  limits_.prefetch(index);
+  ready_.prefetch(index);
+  waiting_.prefetch(index);
+}
+
+// Fetches the rows of the flows that are sent and become due next.
+void Tbf::prefetch_next() const {
+  if (!ready_.empty()) prefetch_all_of(ready_.top());
+  if (!waiting_.empty()) prefetch_all_of(waiting_.top());
+}
+
+// The rows are there by now.
+void Tbf::prefetch_next_heads() const {
+  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front());
+  if (!waiting_.empty()) __builtin_prefetch(flows_[waiting_.top()].queue.front());
 }
 
 void Tbf::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {
   flows_.of(request).account.completed();
-  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front());
+  prefetch_next_heads();
 }
 
 void Tbf::withdraw(IoRequest& request, TimePoint now) {
@@ -178,8 +207,7 @@ void Tbf::withdraw(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
   const bool was_head = flows_.withdraw(flow, request, now);
   if (flow.queue.empty()) {
-    ready_.erase(index);
-    waiting_.erase(index);
+    take_out(flow, index);
     if (flow.in_backlog) tell_backlog(index, now);
   } else if (was_head) {
     place(index, now);

@@ -66,11 +66,14 @@ class Tbf final : public Policy {
   }
 
  private:
-  struct Flow : FlowQueue {
+  struct alignas(32) Flow : FlowQueue {
     std::uint8_t rank = 0;
     std::uint8_t place = 0;
     bool in_backlog = false;  // the limits know of the queue's backlog
+    bool is_ready = false;    // in ready_
+    bool is_waiting = false;  // in waiting_
   };
+  static_assert(sizeof(Flow) == 32);
 
   [[nodiscard]] std::uint64_t due_tag(const Flow& flow, TimePoint deadline) const;
   // When the flow's limits allow its head. REQUIRES: it has one.
@@ -80,6 +83,12 @@ class Tbf final : public Policy {
     return limits_.allowed_by_both_at(head, flows_.oldest_arrival(index), user_, now);
   }
   void place(std::uint32_t index, TimePoint now);
+  void put_into_ready(Flow& flow, std::uint32_t index, FlowTournament::Key key, TimePoint now);
+  void put_into_waiting(Flow& flow, std::uint32_t index, FlowTournament::Key key);
+  void take_out(Flow& flow, std::uint32_t index);
+  void prefetch_all_of(std::uint32_t index) const;
+  void prefetch_next() const;
+  void prefetch_next_heads() const;
   void tell_backlog(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
 
