@@ -102,11 +102,15 @@ Result<void> AdapTbf::set_share(AppId app, const Share& share, TimePoint now) {
   if (index >= jobs_.size()) {
     jobs_.resize(index + 1);
     active_.reserve(jobs_.capacity());
+    asked_.reserve(jobs_.capacity());
     with_bucket_.reserve(jobs_.capacity());
     had_bucket_.reserve(jobs_.capacity());
     demands_.reserve(jobs_.capacity());
   }
-  if (jobs_[index].ended) end_account(static_cast<std::uint32_t>(app));
+  if (jobs_[index].ended) {
+    finish_ending(now);
+    if (jobs_[index].ended) end_account(static_cast<std::uint32_t>(app));
+  }
   jobs_[index].nodes = share.own_value(kWords[0].name).value_or(share.weight);
   if (!jobs_[index].has_bucket) limits_.lift(app);
   const Result<void> set = tbf_.set_share(app, {.rank = share.rank}, now);
@@ -151,7 +155,8 @@ void AdapTbf::set_place(std::uint32_t index, TimePoint now) {
 void AdapTbf::remove(AppId app, TimePoint now) {
   const auto index = static_cast<std::uint32_t>(app);
   if (index >= jobs_.size()) return;
-  Job& job = jobs_[index];
+  finish_ending(now);
+  Job& job = job_of(index);
   end_account(index);
   if (std::exchange(job.has_bucket, false)) {
     std::erase(with_bucket_, index);
@@ -177,7 +182,7 @@ void AdapTbf::end_account(std::uint32_t index) {
 }
 
 void AdapTbf::ask(std::uint32_t index, Cost cost) {
-  Job& job = jobs_[index];
+  Job& job = job_of(index);
   job.asked += cost;
   if (!std::exchange(job.active, true)) active_.push_back(index);
 }
@@ -226,16 +231,22 @@ void AdapTbf::let_pass(IoRequest& request, TimePoint now) {
 }
 
 // If periods passed without a call, only the first saw activity. In the others no job asked for
-// anything, or none could be served.
+// anything, or none could be served. While the end of a period goes on, the next one does not end.
 void AdapTbf::advance(TimePoint now) {
   if (!std::exchange(started_, true)) period_start_ = observed_since_ = now;
+  if (ending_ != Ending::done) go_on_ending(kStepsOfACall, now);
+  end_idle_period(now);
   const Duration passed = now - period_start_;
-  if (passed < settings_.period) return;
+  if (passed < settings_.period || ending_ != Ending::done) return;
   const Duration whole = passed / settings_.period * settings_.period;
-  const bool idle_periods = whole > settings_.period && tbf_.queued() == 0;
+  was_idle_ = whole > settings_.period && tbf_.queued() == 0;
   end_period(now);
-  if (idle_periods) end_period(now);
+  end_idle_period(now);
   period_start_ += whole;
+}
+
+void AdapTbf::end_idle_period(TimePoint now) {
+  if (ending_ == Ending::done && std::exchange(was_idle_, false)) end_period(now);
 }
 
 void AdapTbf::end_period(TimePoint now) {
@@ -243,22 +254,60 @@ void AdapTbf::end_period(TimePoint now) {
   capacity_.observe(observed_);
   observed_ = {.length = {}, .done = 0, .always_queued = tbf_.queued() > 0};
 
+  ++period_;
+  budget_ = budget();
+  asked_.swap(active_);
+  active_.clear();
   had_bucket_.swap(with_bucket_);
   with_bucket_.clear();
-  for (const std::uint32_t index : had_bucket_) jobs_[index].has_bucket = false;
-  allot(budget(), now);
-  for (const std::uint32_t index : had_bucket_) {
-    if (jobs_[index].has_bucket) continue;
-    limits_.lift(AppId{index});
-    tbf_.limits_changed(AppId{index}, now);
+  demands_.clear();
+  enter(Ending::count_demands);
+  go_on_ending(kStepsOfACall, now);
+}
+
+void AdapTbf::go_on_ending(std::size_t steps, TimePoint now) {
+  const auto for_each = [&](const auto& jobs, std::size_t steps_of_one, auto each) {
+    const std::size_t until = cursor_ + std::min(jobs.size() - cursor_, steps / steps_of_one);
+    steps -= (until - cursor_) * steps_of_one;
+    for (; cursor_ < until; ++cursor_) each(jobs[cursor_]);
+    return cursor_ == jobs.size();
+  };
+  const auto count = [&](std::uint32_t index) { count_demand(index); };
+  const auto set = [&](const AdapTbfAllocator::Allocation& to) { allot(to, now); };
+  const auto lift = [&](std::uint32_t index) { lift_bucket(index, now); };
+  const auto settle = [&](std::uint32_t index) {
+    if (jobs_[index].ended && jobs_[index].queued == 0) end_account(index);
+  };
+  if (ending_ == Ending::count_demands && for_each(asked_, 1, count)) {
+    if (budget_ > 0) allocator_.start(demands_, budget_);
+    enter(budget_ > 0 ? Ending::allocate : Ending::lift_buckets);
   }
-  // A job that waits already has asked in the new period.
-  std::erase_if(active_, [this](std::uint32_t index) {
-    jobs_[index].asked = jobs_[index].queued;
-    jobs_[index].active = jobs_[index].queued > 0;
-    if (jobs_[index].ended && !jobs_[index].active) end_account(index);
-    return !jobs_[index].active;
-  });
+  if (ending_ == Ending::allocate) {
+    if (allocator_.go_on(steps)) enter(Ending::set_buckets);
+    steps = allocator_.steps_left();
+  }
+  if (ending_ == Ending::set_buckets && for_each(allocator_.allocations(), kStepsOfABucket, set)) {
+    enter(Ending::lift_buckets);
+  }
+  if (ending_ == Ending::lift_buckets && for_each(had_bucket_, kStepsOfABucket, lift)) {
+    enter(Ending::settle_ended);
+  }
+  if (ending_ == Ending::settle_ended && for_each(asked_, 1, settle)) enter(Ending::done);
+}
+
+// A job that waits already has asked in the new period.
+void AdapTbf::begin_period_of(std::uint32_t index) {
+  Job& job = jobs_[index];
+  job.period = period_;
+  job.asked_before = std::exchange(job.asked, job.queued);
+  job.active = job.queued > 0;
+  if (job.active) active_.push_back(index);
+}
+
+void AdapTbf::count_demand(std::uint32_t index) {
+  const Job& job = job_of(index);
+  demands_.push_back(
+      {.job = index, .nodes = job.nodes, .tokens = rounded_up(job.asked_before, settings_.token)});
 }
 
 std::uint64_t AdapTbf::budget() const {
@@ -267,22 +316,22 @@ std::uint64_t AdapTbf::budget() const {
   return static_cast<std::uint64_t>(std::min<Wide>(cost / settings_.token, kMostTokens));
 }
 
-void AdapTbf::allot(std::uint64_t budget, TimePoint now) {
-  if (budget == 0) return;
-  demands_.clear();
-  for (const std::uint32_t index : active_) {
-    demands_.push_back({.job = index,
-                        .nodes = jobs_[index].nodes,
-                        .tokens = rounded_up(jobs_[index].asked, settings_.token)});
-  }
-  for (const AdapTbfAllocator::Allocation& each : allocator_.allocate(demands_, budget)) {
-    Job& job = jobs_[each.job];
-    const std::int64_t change = each.record - std::exchange(job.record, each.record);
-    (change > 0 ? job.lent : job.borrowed) += static_cast<std::uint64_t>(std::abs(change));
-    job.has_bucket = true;
-    with_bucket_.push_back(each.job);
-    set_bucket(each.job, each.tokens, now);
-  }
+void AdapTbf::allot(const AdapTbfAllocator::Allocation& to, TimePoint now) {
+  Job& job = jobs_[to.job];
+  const std::int64_t change = to.record - std::exchange(job.record, to.record);
+  (change > 0 ? job.lent : job.borrowed) += static_cast<std::uint64_t>(std::abs(change));
+  job.has_bucket = true;
+  job.bucket_period = period_;
+  with_bucket_.push_back(to.job);
+  set_bucket(to.job, to.tokens, now);
+}
+
+void AdapTbf::lift_bucket(std::uint32_t index, TimePoint now) {
+  Job& job = jobs_[index];
+  if (job.bucket_period == period_) return;
+  job.has_bucket = false;
+  limits_.lift(AppId{index});
+  tbf_.limits_changed(AppId{index}, now);
 }
 
 // The tokens of a period come evenly, and a quarter of them may go at once. The burst is

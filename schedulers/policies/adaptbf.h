@@ -36,6 +36,10 @@ struct AdapTbfSettings {
 // than the sum of the rates. A job whose share has a rank of its own is first in the hierarchy. The
 // rank decides before the hierarchy, over any time.
 //
+// The end of a period takes time for each job that asked for something in it. With many of them it
+// is spread over the calls that follow, of which each does a part (kStepsOfACall). Their new rates
+// come with the last parts, but demand is counted up to the end of the period.
+//
 // The equations give tokens to jobs that may be idle by then: a lender gets its tokens back when
 // its burst is over. So a good part of the capacity may belong to jobs that do not wait. The
 // work-conserving mode gives it to the others, and buckets only decide which job goes first.
@@ -63,20 +67,43 @@ class AdapTbf final : public Policy {
   [[nodiscard]] StatusFields server(TimePoint now) const override;
 
  private:
-  struct Job {
+  // The first line is touched for each request.
+  struct alignas(64) Job {
+    Cost queued = 0;
+    Cost asked = 0;            // in its period: queued when it began, and what came since
+    Cost asked_before = 0;     // the same of the period before
+    std::uint64_t period = 0;  // the last one in which it was looked at
     std::uint64_t nodes = 1;
     std::uint64_t level = 0;  // the nodes of its level in levels_; zero: none
-    Cost queued = 0;
-    Cost asked = 0;       // in this period: queued when it began, and what came since
-    bool active = false;  // in the list of this period's jobs
+    bool active = false;      // in active_
     bool has_bucket = false;
-    bool ended = false;  // removed; what it has queued counts as a job's of one node
+    bool ended = false;               // removed; what it has queued counts as a job's of one node
+    std::uint64_t bucket_period = 0;  // in which it was last given one
     std::int64_t record = 0;
     std::uint64_t lent = 0;
     std::uint64_t borrowed = 0;
   };
+  // What is done for each job, one after the other, when a period has ended.
+  enum class Ending : std::uint8_t {
+    count_demands,
+    allocate,
+    set_buckets,
+    lift_buckets,
+    settle_ended,
+    done,
+  };
+  // How much of it one call does: a fraction of a millisecond. It is all, and nothing is spread,
+  // with some hundred jobs.
+  static constexpr std::size_t kStepsOfACall = std::size_t{1} << 14;
+  static constexpr std::size_t kStepsOfABucket = 8;  // takes as long as so many of the allocator
 
-  Job& job_of(const IoRequest& request) { return jobs_[static_cast<std::size_t>(request.app)]; }
+  // The job in the present period.
+  Job& job_of(std::uint32_t index) {
+    if (jobs_[index].period != period_) begin_period_of(index);
+    return jobs_[index];
+  }
+  Job& job_of(const IoRequest& request) { return job_of(static_cast<std::uint32_t>(request.app)); }
+  void begin_period_of(std::uint32_t index);
   void ask(std::uint32_t index, Cost cost);
   // Moves a job from its level to the level of `nodes`; zero: to none.
   void set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now);
@@ -85,9 +112,20 @@ class AdapTbf final : public Policy {
   // Ends the periods that are over by now.
   void advance(TimePoint now);
   void end_period(TimePoint now);
+  // If the last period ended long ago, another one in which no job asked for anything.
+  void end_idle_period(TimePoint now);
+  // Does what is left of the end of a period, in at most so many steps.
+  void go_on_ending(std::size_t steps, TimePoint now);
+  void finish_ending(TimePoint now) { go_on_ending(SIZE_MAX, now); }
+  void enter(Ending stage) {
+    ending_ = stage;
+    cursor_ = 0;
+  }
+  void count_demand(std::uint32_t index);
+  void allot(const AdapTbfAllocator::Allocation& to, TimePoint now);
+  void lift_bucket(std::uint32_t index, TimePoint now);
   void end_account(std::uint32_t index);
   [[nodiscard]] std::uint64_t budget() const;
-  void allot(std::uint64_t budget, TimePoint now);
   void set_bucket(std::uint32_t index, std::uint64_t tokens, TimePoint now);
 
   AdapTbfSettings settings_;
@@ -103,8 +141,15 @@ class AdapTbf final : public Policy {
   std::vector<Level> levels_;               // the hierarchy, most nodes first
   std::vector<std::uint32_t> active_;       // jobs that asked for something in this period
   std::vector<std::uint32_t> with_bucket_;  // jobs that asked in the period before
-  std::vector<std::uint32_t> had_bucket_;   // only used in end_period(), like the next one
+  // Only used while a period ends.
+  Ending ending_ = Ending::done;
+  bool was_idle_ = false;             // after the period that ends
+  std::size_t cursor_ = 0;            // of the stage
+  std::vector<std::uint32_t> asked_;  // jobs that did in the period that ends
+  std::vector<std::uint32_t> had_bucket_;
   std::vector<AdapTbfAllocator::Demand> demands_;
+  std::uint64_t budget_ = 0;
+  std::uint64_t period_ = 0;  // the number of the present one
   TimePoint period_start_ = {};
   TimePoint observed_since_ = {};  // not before period_start_
   CapacityEstimate::Period observed_;

@@ -1,8 +1,9 @@
 #include "schedulers/policies/adaptbf_allocator.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "base/wide.h"
@@ -35,29 +36,6 @@ constexpr Wide multiply_high(Wide left, Wide right) {
   const Wide other = Wide{low_half(left)} * high_half(right) + low_half(cross);
   return Wide{high_half(left)} * high_half(right) + high_half(cross) + high_half(other);
 }
-
-// Ratios to one whole, 1 <= whole < 2^127, for one slow division.
-class Whole {
- public:
-  explicit Whole(Wide whole) : shift_(127 - bit_width(whole)) {
-    const Wide divisor = whole << shift_;
-    Wide rest = Wide{1} << 126;
-    for (int bit = 0; bit < 127; ++bit) {
-      rest <<= 1;
-      inverse_ <<= 1;
-      if (rest < divisor) continue;
-      rest -= divisor;
-      inverse_ |= 1;
-    }
-  }
-
-  // part / whole times 2^kRatioBits; part <= whole.
-  [[nodiscard]] Wide ratio(Wide part) const { return multiply_high(part << shift_, inverse_); }
-
- private:
-  int shift_;
-  Wide inverse_ = 0;  // 2^253 / divisor
-};
 
 // amount * ratio times 2^kFractionBits, rounded to nearest; amount <= kMost.
 constexpr Wide times(std::uint64_t amount, Wide ratio) {
@@ -93,25 +71,94 @@ Wide AdapTbfAllocator::Quotient::scaled(int shift) const {
   return (whole << shift) + (fraction >> (128 - shift)) + (fraction >> (127 - shift) & 1);
 }
 
+AdapTbfAllocator::Whole::Whole(Wide whole) : shift_(127 - bit_width(whole)) {
+  const Wide divisor = whole << shift_;
+  Wide rest = Wide{1} << 126;
+  for (int bit = 0; bit < 127; ++bit) {
+    rest <<= 1;
+    inverse_ <<= 1;
+    if (rest < divisor) continue;
+    rest -= divisor;
+    inverse_ |= 1;
+  }
+}
+
+inline Wide AdapTbfAllocator::Whole::ratio(Wide part) const {
+  return multiply_high(part << shift_, inverse_);
+}
+
 std::span<const AdapTbfAllocator::Allocation> AdapTbfAllocator::allocate(
     std::span<const Demand> active, std::uint64_t budget) {
-  budget = std::min(budget, kMost);
-  begin(active);
-  if (!active.empty()) {
-    divide_by_nodes(budget);
-    lend_surplus(budget);
-    pay_back();
+  start(active, budget);
+  while (!go_on(SIZE_MAX)) {
   }
-  keep();
   return allocations_;
 }
 
-void AdapTbfAllocator::begin(std::span<const Demand> active) {
-  VPFS_ASSERT(active.size() <= kMostActive);
+void AdapTbfAllocator::start(std::span<const Demand> active, std::uint64_t budget) {
+  VPFS_ASSERT(active.size() <= kMostActive && stage_ == Stage::done);
+  demands_ = active;
+  budget_ = std::min(budget, kMost);
   ++period_;
   nodes_ = 0;
   active_.clear();
-  for (const Demand& demand : active) {
+  allocations_.clear();
+  if (allocations_.capacity() < active.size()) {
+    active_.reserve(active.size());
+    lenders_.reserve(active.size());
+    candidates_.reserve(active.size());
+    allocations_.reserve(active.size());
+  }
+  if (!active.empty()) enter(Stage::take_demands);
+}
+
+bool AdapTbfAllocator::go_on(std::size_t steps) {
+  constexpr std::array kStages = {
+      &AdapTbfAllocator::take_demands,
+      &AdapTbfAllocator::divide_by_nodes,
+      &AdapTbfAllocator::compare_with_demand,
+      &AdapTbfAllocator::lend,
+      &AdapTbfAllocator::find_payback_ratio,
+      &AdapTbfAllocator::take_back,
+      &AdapTbfAllocator::give_back,
+      &AdapTbfAllocator::keep,
+      &AdapTbfAllocator::keep,  // done
+      &AdapTbfAllocator::weigh,
+      &AdapTbfAllocator::share,
+      &AdapTbfAllocator::find_candidates,
+      &AdapTbfAllocator::choose,
+      &AdapTbfAllocator::change,
+  };
+  steps_ = steps;
+  while (stage_ != Stage::done) {
+    if (!(this->*kStages[std::to_underlying(stage_)])()) return false;
+  }
+  return true;
+}
+
+template <typename Each>
+bool AdapTbfAllocator::step_through(std::size_t end, Each each) {
+  const std::size_t until = cursor_ + std::min(end - cursor_, steps_);
+  steps_ -= until - cursor_;
+  for (; cursor_ < until; ++cursor_) each(cursor_);
+  return cursor_ == end;
+}
+template <typename Each>
+bool AdapTbfAllocator::for_all(Each each) {
+  return step_through(active_.size(), [&](std::size_t index) { each(active_[index]); });
+}
+template <typename Each>
+bool AdapTbfAllocator::for_lenders(Each each) {
+  return step_through(lenders_.size(), [&](std::size_t at) { each(active_[lenders_[at]]); });
+}
+template <typename Each>
+bool AdapTbfAllocator::for_members(Each each) {
+  return of_lenders_ ? for_lenders(each) : for_all(each);
+}
+
+bool AdapTbfAllocator::take_demands() {
+  const auto take = [this](std::size_t index) {
+    const Demand& demand = demands_[index];
     if (demand.job >= accounts_.size()) accounts_.resize(std::size_t{demand.job} + 1);
     Account& account = accounts_[demand.job];
     VPFS_ASSERT(account.period != period_);  // each job once
@@ -132,185 +179,250 @@ void AdapTbfAllocator::begin(std::span<const Demand> active) {
                        .part = 0,
                        .record = account.record,
                        .record_before = account.record});
-  }
-  if (everyone_.capacity() < active.size()) {
-    everyone_.reserve(active.size());
-    lenders_.reserve(active.size());
-    candidates_.reserve(active.size());
-    allocations_.reserve(active.size());
-  }
-  everyone_.resize(active.size());
-  std::iota(everyone_.begin(), everyone_.end(), 0U);
+  };
+  if (!step_through(demands_.size(), take)) return false;
+  whole_ = Whole(nodes_);
+  parts_ = 0;
+  enter(Stage::divide_by_nodes);
+  return true;
 }
 
 // Eq. 1 and 2 of [ADAPTBF].
-void AdapTbfAllocator::divide_by_nodes(std::uint64_t budget) {
-  const Whole all(nodes_);
-  for (Active& job : active_) job.value = times(budget, all.ratio(job.nodes));
-  round(everyone_, budget);
-  for (Active& job : active_) job.tokens = job.part;
+bool AdapTbfAllocator::divide_by_nodes() {
+  const auto divide = [this](Active& job) {
+    job.value = times(budget_, whole_.ratio(job.nodes));
+    round(job);
+  };
+  if (!for_all(divide)) return false;
+  amount_ = 0;
+  sum_ = 0;
+  set_members(false, Stage::compare_with_demand);
+  end_round(budget_);
+  return true;
 }
 
-// Eq. 3 to 8.
-void AdapTbfAllocator::lend_surplus(std::uint64_t budget) {
-  std::uint64_t surplus = 0;
-  for (Active& job : active_) {
+// Eq. 3 to 5.
+bool AdapTbfAllocator::compare_with_demand() {
+  const auto compare = [this](Active& job) {
+    job.tokens = job.part;
     if (job.previous == 0) job.previous = std::max<std::uint64_t>(job.tokens, 1);
     // DF = u + u*p or u*p, times the nodes of all.
     const Wide nodes = job.demand > job.previous ? Wide{nodes_} + job.nodes : Wide{job.nodes};
     job.factor = Quotient(nodes * job.demand, job.previous);
-    surplus += job.tokens - std::min(job.tokens, job.demand);
-  }
-  share_by_factor(everyone_, surplus);
-  for (Active& job : active_) job.value += Wide{std::min(job.tokens, job.demand)} << kFractionBits;
-  round(everyone_, budget);
-  for (Active& job : active_) {
-    job.record += static_cast<std::int64_t>(job.tokens) - static_cast<std::int64_t>(job.part);
-    job.tokens = job.part;
-  }
+    sum_ += job.factor.whole + 1;
+    amount_ += job.tokens - std::min(job.tokens, job.demand);
+  };
+  if (!for_all(compare)) return false;
+  set_members(false, Stage::lend);
+  total_ = budget_;
+  begin_share(amount_);
+  return true;
 }
 
-// Eq. 9 to 20.
-void AdapTbfAllocator::pay_back() {
-  lenders_.clear();
-  for (const std::uint32_t index : everyone_) {
-    const Active& job = active_[index];
-    if (job.record_before > 0 && job.record > 0) lenders_.push_back(index);
+// Eq. 6 to 8, and J+ of eq. 9.
+bool AdapTbfAllocator::lend() {
+  if (cursor_ == 0) {
+    lenders_.clear();
+    sum_ = 0;
   }
-  if (lenders_.empty()) return;
-
-  const Wide ratio = payback_ratio();
-  std::uint64_t taken = 0;
-  for (Active& job : active_) {
-    if (job.record_before >= 0 || job.record >= 0) continue;
-    const std::uint64_t take = std::min(
-        {magnitude(job.record_before), floor_on_grid(times(job.tokens, ratio)), job.tokens});
-    job.tokens -= take;
-    job.record += static_cast<std::int64_t>(take);
-    taken += take;
-  }
-  share_by_factor(lenders_, taken);
-  round(lenders_, taken);
-  for (const std::uint32_t index : lenders_) {
+  const auto lend_one = [this](std::size_t index) {
     Active& job = active_[index];
-    job.tokens += job.part;
-    job.record -= static_cast<std::int64_t>(job.part);
-  }
+    job.record += static_cast<std::int64_t>(job.tokens) - static_cast<std::int64_t>(job.part);
+    job.tokens = job.part;
+    if (job.record_before <= 0 || job.record <= 0) return;
+    lenders_.push_back(static_cast<std::uint32_t>(index));
+    sum_ += job.factor.whole + 1;
+  };
+  if (!step_through(active_.size(), lend_one)) return false;
+  amount_ = 0;
+  enter(lenders_.empty() ? Stage::keep : Stage::find_payback_ratio);
+  return true;
 }
 
 // C of eq. 13, at most 1: no job can pay back more than it has.
-Wide AdapTbfAllocator::payback_ratio() const {
-  constexpr Wide kAll = Wide{1} << kRatioBits;
+bool AdapTbfAllocator::find_payback_ratio() {
   const Wide twice = Wide{2} * nodes_;
   const int shift = 126 - bit_width(twice);
-  Wide sum = 0;  // C times `twice`
-  for (const std::uint32_t index : lenders_) {
-    const Active& job = active_[index];
+  if (cursor_ == 0) payback_ratio_ = 0;  // until the end, C times `twice`
+  const auto add = [&](const Active& job) {
+    if (payback_ratio_ >= twice << shift) return;
     const Wide demand = Wide{job.nodes} * std::max(job.demand, job.previous);
-    if (demand >= twice * job.previous) return kAll;
-    sum += Quotient(demand, job.previous).scaled(shift);
-    if (job.tokens > job.demand) {
-      sum += Quotient(Wide{job.nodes} * (job.tokens - job.demand), job.tokens).scaled(shift);
+    if (demand >= twice * job.previous) {
+      payback_ratio_ = twice << shift;
+      return;
     }
-    if (sum >= twice << shift) return kAll;
-  }
-  return Whole(twice << shift).ratio(sum);
+    payback_ratio_ += Quotient(demand, job.previous).scaled(shift);
+    if (job.tokens <= job.demand) return;
+    payback_ratio_ +=
+        Quotient(Wide{job.nodes} * (job.tokens - job.demand), job.tokens).scaled(shift);
+  };
+  if (!for_lenders(add)) return false;
+  constexpr Wide kAll = Wide{1} << kRatioBits;
+  const bool all = payback_ratio_ >= twice << shift;
+  payback_ratio_ = all ? kAll : Whole(twice << shift).ratio(payback_ratio_);
+  enter(Stage::take_back);
+  return true;
 }
 
-// value = amount * DF / sum DF. The factors are scaled for their sum to have some 125 bits.
-void AdapTbfAllocator::share_by_factor(const Indices& members, std::uint64_t amount) {
-  if (amount == 0) {
-    for (const std::uint32_t index : members) active_[index].value = 0;
-    return;
-  }
-  Wide sum = 0;
-  for (const std::uint32_t index : members) sum += active_[index].factor.whole + 1;
-  const int shift = 126 - bit_width(sum);
-  sum = 0;
-  for (const std::uint32_t index : members) {
-    Active& job = active_[index];
-    job.weight = job.factor.scaled(shift);
-    sum += job.weight;
-  }
-  const Whole all(sum);
-  for (const std::uint32_t index : members) {
-    Active& job = active_[index];
-    job.value = times(amount, all.ratio(job.weight));
-  }
+// Eq. 9 to 16.
+bool AdapTbfAllocator::take_back() {
+  const auto take = [this](Active& job) {
+    if (job.record_before >= 0 || job.record >= 0) return;
+    const std::uint64_t taken =
+        std::min({magnitude(job.record_before), floor_on_grid(times(job.tokens, payback_ratio_)),
+                  job.tokens});
+    job.tokens -= taken;
+    job.record += static_cast<std::int64_t>(taken);
+    amount_ += taken;
+  };
+  if (!for_all(take)) return false;
+  set_members(true, Stage::give_back);
+  total_ = amount_;
+  begin_share(amount_);
+  return true;
 }
 
-// Eq. 21 to 25: part = floor(value + remainder), and the parts of all members sum to `total`.
-void AdapTbfAllocator::round(const Indices& members, std::uint64_t total) {
-  std::uint64_t sum = 0;
-  for (const std::uint32_t index : members) {
-    Active& job = active_[index];
-    job.remainder += static_cast<SignedWide>(job.value);
-    const SignedWide on_grid = to_grid(job.remainder);
-    job.part = static_cast<std::uint64_t>(std::max<SignedWide>(on_grid >> kGridBits, 0));
-    job.rank = static_cast<std::int64_t>(on_grid - (SignedWide{job.part} << kGridBits));
-    job.remainder -= SignedWide{job.part} << kFractionBits;
-    sum += job.part;
-  }
-  if (sum < total) add_tokens(members, total - sum);
-  if (sum > total) take_tokens(members, sum - total);
+// Eq. 17 to 20.
+bool AdapTbfAllocator::give_back() {
+  const auto give = [](Active& job) {
+    job.tokens += job.part;
+    job.record -= static_cast<std::int64_t>(job.part);
+  };
+  if (!for_lenders(give)) return false;
+  enter(Stage::keep);
+  return true;
 }
 
-// Each token goes to the largest remainder at that moment and lowers it by one. In a round every
-// job whose remainder is not below `least` is due one token. Only a job that would otherwise have
-// fewer than zero tokens starts below zero.
-void AdapTbfAllocator::add_tokens(const Indices& members, std::uint64_t missing) {
-  for (std::int64_t least = 0; missing > 0; least -= kGridOne) {
-    candidates_.clear();
-    for (const std::uint32_t index : members) {
-      if (active_[index].rank >= least) consider(index);
-    }
-    const std::uint64_t count = std::min<std::uint64_t>(missing, candidates_.size());
-    change_largest(count, true);
-    missing -= count;
-  }
-}
-
-// Takes one token from each job that has any, the largest remainders first, and repeats while there
-// are too many. Each token taken raises the job's remainder by one.
-void AdapTbfAllocator::take_tokens(const Indices& members, std::uint64_t excess) {
-  while (excess > 0) {
-    candidates_.clear();
-    for (const std::uint32_t index : members) {
-      if (active_[index].part > 0) consider(index);
-    }
-    const std::uint64_t count = std::min<std::uint64_t>(excess, candidates_.size());
-    change_largest(count, false);
-    excess -= count;
-  }
-}
-
-void AdapTbfAllocator::consider(std::uint32_t index) {
-  const Active& job = active_[index];
-  candidates_.push_back({.rank = job.rank, .job = job.job, .index = index});
-}
-
-void AdapTbfAllocator::change_largest(std::uint64_t count, bool add) {
-  const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
-  std::ranges::nth_element(candidates_, end, [](const Candidate& one, const Candidate& two) {
-    return one.rank != two.rank ? one.rank > two.rank : one.job < two.job;
-  });
-  for (auto candidate = candidates_.begin(); candidate != end; ++candidate) {
-    Active& job = active_[candidate->index];
-    job.part += add ? 1 : ~std::uint64_t{0};
-    job.rank -= add ? kGridOne : -kGridOne;
-    job.remainder -= add ? kOne : -kOne;
-  }
-}
-
-void AdapTbfAllocator::keep() {
-  allocations_.clear();
-  for (const Active& job : active_) {
+bool AdapTbfAllocator::keep() {
+  const auto keep_one = [this](const Active& job) {
     Account& account = accounts_[job.job];
     account.record = job.record;
     account.tokens = job.tokens;
     account.remainder = job.remainder;
     allocations_.push_back({.job = job.job, .tokens = job.tokens, .record = job.record});
-  }
+  };
+  if (!for_all(keep_one)) return false;
+  enter(Stage::done);
+  return true;
+}
+
+void AdapTbfAllocator::set_members(bool of_lenders, Stage next) {
+  of_lenders_ = of_lenders;
+  next_ = next;
+}
+
+// value = amount * DF / sum DF, beside what the job has in any case. sum_ is at least the sum of
+// the factors, which are scaled for their sum to have some 125 bits.
+void AdapTbfAllocator::begin_share(std::uint64_t amount) {
+  parts_ = 0;
+  if (amount == 0) return enter(Stage::share);
+  shift_ = 126 - bit_width(sum_);
+  sum_ = 0;
+  enter(Stage::weigh);
+}
+
+bool AdapTbfAllocator::weigh() {
+  const auto weigh_one = [this](Active& job) {
+    job.weight = job.factor.scaled(shift_);
+    sum_ += job.weight;
+  };
+  if (!for_members(weigh_one)) return false;
+  whole_ = Whole(sum_);
+  enter(Stage::share);
+  return true;
+}
+
+bool AdapTbfAllocator::share() {
+  const auto share_one = [this](Active& job) {
+    job.value = amount_ == 0 ? 0 : times(amount_, whole_.ratio(job.weight));
+    if (!of_lenders_) job.value += Wide{std::min(job.tokens, job.demand)} << kFractionBits;
+    round(job);
+  };
+  if (!for_members(share_one)) return false;
+  end_round(total_);
+  return true;
+}
+
+// Eq. 21 to 25: part = floor(value + remainder), and the parts of all members sum to the total.
+void AdapTbfAllocator::round(Active& job) {
+  job.remainder += static_cast<SignedWide>(job.value);
+  const SignedWide on_grid = to_grid(job.remainder);
+  job.part = static_cast<std::uint64_t>(std::max<SignedWide>(on_grid >> kGridBits, 0));
+  job.rank = static_cast<std::int64_t>(on_grid - (SignedWide{job.part} << kGridBits));
+  job.remainder -= SignedWide{job.part} << kFractionBits;
+  parts_ += job.part;
+}
+
+// Missing tokens go to the largest remainders, each of which a token lowers by one. In a round
+// every job whose remainder is not below `least_` is due one token. Only a job that would otherwise
+// have fewer than zero tokens starts below zero.
+//
+// If there are too many tokens, one is taken from each job that has any, the largest remainders
+// first, until the sum is right. Each token taken raises the job's remainder by one.
+void AdapTbfAllocator::end_round(std::uint64_t total) {
+  total_ = total;
+  least_ = 0;
+  enter(parts_ == total ? next_ : Stage::find_candidates);
+}
+
+bool AdapTbfAllocator::find_candidates() {
+  if (cursor_ == 0) candidates_.clear();
+  const bool add = parts_ < total_;
+  const auto consider = [&](std::size_t at) {
+    const auto index = of_lenders_ ? lenders_[at] : static_cast<std::uint32_t>(at);
+    const Active& job = active_[index];
+    if (add ? job.rank < least_ : job.part == 0) return;
+    candidates_.push_back({.rank = job.rank, .job = job.job, .index = index});
+  };
+  if (!step_through(of_lenders_ ? lenders_.size() : active_.size(), consider)) return false;
+  const std::uint64_t wanted = add ? total_ - parts_ : parts_ - total_;
+  chosen_ = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, candidates_.size()));
+  begin_partition(0, candidates_.size());
+  return true;
+}
+
+// Finds the first `chosen_` candidates, in any order, by a quickselect.
+void AdapTbfAllocator::begin_partition(std::size_t low, std::size_t high) {
+  if (high - low < 2 || chosen_ == 0 || chosen_ == candidates_.size()) return enter(Stage::change);
+  std::swap(candidates_[low + (high - low) / 2], candidates_[high - 1]);
+  selection_ = {.low = low, .high = high, .store = low};
+  enter(Stage::choose);
+  cursor_ = low;
+}
+
+bool AdapTbfAllocator::choose() {
+  const Candidate pivot = candidates_[selection_.high - 1];
+  const auto compare = [&](std::size_t at) {
+    const Candidate& one = candidates_[at];
+    const bool before = one.rank != pivot.rank ? one.rank > pivot.rank : one.job < pivot.job;
+    std::swap(candidates_[selection_.store], candidates_[at]);
+    selection_.store += before ? 1 : 0;
+  };
+  if (!step_through(selection_.high - 1, compare)) return false;
+  end_partition();
+  return true;
+}
+
+void AdapTbfAllocator::end_partition() {
+  const auto [low, high, store] = selection_;
+  std::swap(candidates_[store], candidates_[high - 1]);
+  if (chosen_ == store || chosen_ == store + 1) return enter(Stage::change);
+  chosen_ < store ? begin_partition(low, store) : begin_partition(store + 1, high);
+}
+
+bool AdapTbfAllocator::change() {
+  const bool add = parts_ < total_;
+  const auto change_one = [&](std::size_t at) {
+    Active& job = active_[candidates_[at].index];
+    job.part += add ? 1 : ~std::uint64_t{0};
+    job.rank -= add ? kGridOne : -kGridOne;
+    job.remainder -= add ? kOne : -kOne;
+  };
+  if (!step_through(chosen_, change_one)) return false;
+  parts_ += add ? chosen_ : 0 - chosen_;
+  least_ -= kGridOne;
+  enter(parts_ == total_ ? next_ : Stage::find_candidates);
+  return true;
 }
 
 std::int64_t AdapTbfAllocator::record(Job job) const {
@@ -318,6 +430,7 @@ std::int64_t AdapTbfAllocator::record(Job job) const {
 }
 
 void AdapTbfAllocator::end(Job job) {
+  VPFS_ASSERT(stage_ == Stage::done);
   if (job >= accounts_.size()) return;
   const std::int64_t ended = accounts_[job].record;
   accounts_[job] = {};

@@ -54,12 +54,21 @@ class AdapTbfAllocator {
   [[nodiscard]] std::span<const Allocation> allocate(std::span<const Demand> active,
                                                      std::uint64_t budget);
 
+  // The same in parts. start() borrows `active` until go_on() has returned true; then allocations()
+  // has the answer. go_on() does at most `steps` steps, or a few more, each of which looks at one
+  // job. Some twenty steps are needed for each job.
+  void start(std::span<const Demand> active, std::uint64_t budget);
+  [[nodiscard]] bool go_on(std::size_t steps);
+  [[nodiscard]] std::size_t steps_left() const { return steps_; }
+  [[nodiscard]] std::span<const Allocation> allocations() const { return allocations_; }
+
+  // Until go_on() returns true, that of the period before.
   [[nodiscard]] std::int64_t record(Job job) const;
 
   // The job has ended and is forgotten; its number may be used again. The records still sum to
   // zero: an ended lender's claim is taken off the debts of all debtors, and an ended debtor's debt
   // off the claims of all lenders, each in proportion, in whole tokens by largest remainders.
-  // O(jobs ever seen).
+  // O(jobs ever seen). REQUIRES: go_on() has returned true since start().
   void end(Job job);
 
  private:
@@ -74,6 +83,20 @@ class AdapTbfAllocator {
     Wide whole;
     std::uint64_t rest;
     std::uint64_t divisor;
+  };
+
+  // Ratios to one whole, 1 <= whole < 2^127, for one slow division.
+  class Whole {
+   public:
+    Whole() = default;
+    explicit Whole(Wide whole);
+
+    // part / whole times 2^kRatioBits; part <= whole.
+    [[nodiscard]] Wide ratio(Wide part) const;
+
+   private:
+    int shift_ = 0;
+    Wide inverse_ = 0;  // 2^253 / divisor
   };
 
   struct Account {
@@ -114,30 +137,98 @@ class AdapTbfAllocator {
     Wide rest;
   };
 
-  void begin(std::span<const Demand> active);
-  void divide_by_nodes(std::uint64_t budget);
-  void lend_surplus(std::uint64_t budget);
-  void pay_back();
-  [[nodiscard]] Wide payback_ratio() const;
-  void share_by_factor(const Indices& members, std::uint64_t amount);
-  void round(const Indices& members, std::uint64_t total);
-  void add_tokens(const Indices& members, std::uint64_t missing);
-  void take_tokens(const Indices& members, std::uint64_t excess);
-  void consider(std::uint32_t index);
-  void change_largest(std::uint64_t count, bool add);
-  void keep();
+  // The parts of start() to the last go_on(). weigh and share, and the three of rounding, are for
+  // the members that their caller names; then comes the stage that it names.
+  enum class Stage : std::uint8_t {
+    take_demands,
+    divide_by_nodes,
+    compare_with_demand,
+    lend,
+    find_payback_ratio,
+    take_back,
+    give_back,
+    keep,
+    done,
+    weigh,
+    share,
+    find_candidates,
+    choose,
+    change,
+  };
+  // The partition of a quickselect: candidates from `low` to `high` by a pivot, which is the last
+  // of them. Those before `store` come before the pivot, the others up to the cursor after it.
+  struct Selection {
+    std::size_t low = 0;
+    std::size_t high = 0;
+    std::size_t store = 0;
+  };
+
+  [[nodiscard]] bool do_stage();
+  void enter(Stage stage) {
+    stage_ = stage;
+    cursor_ = 0;
+  }
+  // Calls `each` with the numbers from cursor_ to `end` as far as steps are left. True: with all.
+  template <typename Each>
+  [[nodiscard]] bool step_through(std::size_t end, Each each);
+  template <typename Each>
+  [[nodiscard]] bool for_all(Each each);
+  template <typename Each>
+  [[nodiscard]] bool for_lenders(Each each);
+  template <typename Each>
+  [[nodiscard]] bool for_members(Each each);
+
+  // They do one stage as far as steps are left. True: all of it.
+  [[nodiscard]] bool take_demands();
+  [[nodiscard]] bool divide_by_nodes();
+  [[nodiscard]] bool compare_with_demand();
+  [[nodiscard]] bool lend();
+  [[nodiscard]] bool find_payback_ratio();
+  [[nodiscard]] bool take_back();
+  [[nodiscard]] bool give_back();
+  [[nodiscard]] bool keep();
+  [[nodiscard]] bool weigh();
+  [[nodiscard]] bool share();
+  [[nodiscard]] bool find_candidates();
+  [[nodiscard]] bool choose();
+  [[nodiscard]] bool change();
+
+  void set_members(bool of_lenders, Stage next);
+  void begin_share(std::uint64_t amount);
+  void round(Active& job);
+  void end_round(std::uint64_t total);
+  void begin_partition(std::size_t low, std::size_t high);
+  void end_partition();
 
   std::vector<Account> accounts_;  // by job
   std::uint64_t period_ = 1;       // an account's period is never the one before the first
   std::uint64_t nodes_ = 0;        // of all active jobs
 
-  // Only used within one call; kept for their memory.
+  Stage stage_ = Stage::done;
+  std::size_t cursor_ = 0;  // of the stage
+  std::size_t steps_ = 0;   // left
+
+  // Only used from start() to the last go_on(); kept for their memory.
+  std::span<const Demand> demands_;
+  std::uint64_t budget_ = 0;
   std::vector<Active> active_;
-  Indices everyone_;
   Indices lenders_;  // J+
   std::vector<Candidate> candidates_;
   std::vector<Settlement> settlements_;
   std::vector<Allocation> allocations_;
+  Whole whole_;
+  Wide sum_ = 0;              // of what the stage adds up
+  int shift_ = 0;             // of what it adds up
+  std::uint64_t amount_ = 0;  // that is lent, or paid back
+  Wide payback_ratio_ = 0;    // C of eq. 13
+  bool of_lenders_ = false;   // the members; false: all
+  Stage next_ = Stage::done;  // after what is done for the members
+  // For rounding.
+  std::uint64_t parts_ = 0;  // their sum
+  std::uint64_t total_ = 0;  // what it is to be
+  std::int64_t least_ = 0;   // the rank from which jobs are due a token
+  std::size_t chosen_ = 0;   // how many candidates are given a token, or lose one
+  Selection selection_;
 };
 
 }  // namespace vpfs

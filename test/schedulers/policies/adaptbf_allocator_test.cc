@@ -116,6 +116,24 @@ TEST(AdapTbfAllocator, AgreesWithAnExactReferenceTokenForTokenAndRecordForRecord
   EXPECT_GT(totals.paid_back, 1000U);
 }
 
+TEST(AdapTbfAllocator, GivesTheSameInPartsAsAtOnce) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Scenario scenario(seed);
+    AdapTbfAllocator at_once;
+    AdapTbfAllocator in_parts;
+    std::vector<Allocation> last;
+    for (int period = 0; period < 25; ++period) {
+      const std::vector<Demand> active = scenario.next(last);
+      last = allocate(at_once, active, scenario.budget);
+      in_parts.start(active, scenario.budget);
+      while (!in_parts.go_on(scenario.draw(0, 5))) {
+      }
+      const auto parts = in_parts.allocations();
+      ASSERT_EQ(last, std::vector<Allocation>(parts.begin(), parts.end())) << "seed " << seed;
+    }
+  }
+}
+
 TEST(AdapTbfAllocator, AgreesWithTheReferenceOnNumbersUpToTheLargest) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
