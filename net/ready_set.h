@@ -1,14 +1,12 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <memory>
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
-#include <sys/epoll.h>
 
 #include "base/result.h"
+#include "net/epoll_set.h"
 
 namespace vpfs::net {
 
@@ -18,14 +16,7 @@ namespace vpfs::net {
 // strand of its io_context.
 class ReadySet {
  public:
-  class Member {
-   public:
-    virtual ~Member() = default;
-    // Something has come, or there is room again. It is told once: the member reads all that is
-    // there, and where the peer `has_ended` until the end, or has it told again. It may be removed
-    // from inside, and so may others.
-    virtual void ready(bool readable, bool writable, bool has_ended) = 0;
-  };
+  using Member = EpollSet::Member;
 
   // The error says what the system lacks.
   [[nodiscard]] static Result<std::unique_ptr<ReadySet>> make(asio::io_context& context);
@@ -33,16 +24,19 @@ class ReadySet {
   ReadySet(const ReadySet&) = delete;
   ReadySet& operator=(const ReadySet&) = delete;
 
-  // A member is told when something comes (edge-triggered). It outlives its removal.
-  [[nodiscard]] Result<void> add(int descriptor, Member& member);
+  [[nodiscard]] Result<void> add(int descriptor, Member& member) {
+    return set_.add(descriptor, member);
+  }
   // Whether to be told of room as well.
-  void want_room(int descriptor, Member& member, bool wants);
+  void want_room(int descriptor, Member& member, bool wants) {
+    set_.want_room(descriptor, member, wants);
+  }
   // Tells in a later turn what is there still, for a member that has not read all of it.
   void tell_again(int descriptor, Member& member, bool wants_room) {
-    want_room(descriptor, member, wants_room);
+    set_.want_room(descriptor, member, wants_room);
   }
   // Nothing is told after it. Comes before the descriptor is closed.
-  void remove(int descriptor, Member& member);
+  void remove(int descriptor, Member& member) { set_.remove(descriptor, member); }
   // Whether more is sure to come at once. Then the set waits for it itself, for a moment each time,
   // which saves the event loop's detour for each message.
   void expect(bool more) { expects_more_ = more; }
@@ -53,16 +47,14 @@ class ReadySet {
   void close();
 
  private:
-  ReadySet(asio::io_context& context, int epoll) : epoll_(context, epoll) {}
+  explicit ReadySet(asio::io_context& context);
   void wait();
   void serve();
   // Whether there was anything.
-  [[nodiscard]] bool serve_batch(int patience_ms);
+  [[nodiscard]] bool serve_batch(Duration patience);
 
-  asio::posix::stream_descriptor epoll_;
-  std::array<epoll_event, 256> events_ = {};
-  std::size_t next_ = 0;  // of events_
-  std::size_t count_ = 0;
+  EpollSet set_;
+  asio::posix::stream_descriptor loop_;  // waits for set_, which owns the descriptor
   bool expects_more_ = false;
   bool is_serving_ = false;
 };
