@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/check.h"
+#include "net/connecting.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "protocols/registry.h"
@@ -31,12 +32,12 @@ std::size_t footprint(const PendingIo& io) {
 }
 }  // namespace
 
-Session::Session(Worker& worker, net::Socket client, net::Socket server,
+Session::Session(Worker& worker, net::Descriptor client, net::Descriptor server,
                  const net::Endpoint& client_endpoint)
     : worker_(worker),
       shared_(worker.shared()),
-      client_(std::move(client)),
-      server_(std::move(server)),
+      client_(worker.pump_thread(), std::move(client)),
+      server_(worker.pump_thread(), std::move(server)),
       identity_(client_endpoint, shared_, worker.dispatcher(), worker.identifier()),
       conversation_(
           find_protocol(worker.settings().config.protocol)->make_conversation(worker.table_seed())),
@@ -49,8 +50,9 @@ Session::~Session() = default;
 
 void Session::start() {
   conversation_->trust_peer(worker_.settings().is_server(identity_.address()));
-  to_server_.start();
-  to_client_.start();
+  for (PumpSocket* const socket : {&client_, &server_}) {
+    if (const Result<void> watched = socket->watch(); !watched) close(watched.error().message);
+  }
 }
 
 ClientStallWatch::Limits Session::stall_limits() const {
@@ -80,9 +82,8 @@ void Session::give_everything_back() {
   identity_.leave();
   worker_.slots_changed();
   update_byte_counters();
-  std::error_code ignored;
-  client_.close(ignored);
-  server_.close(ignored);
+  client_.close();
+  server_.close();
 }
 
 Step Session::next(Sender from, std::span<const std::byte> bytes) {
@@ -103,8 +104,8 @@ void Session::join_client() {
   std::optional<std::uint16_t> server_port;
   if (!shared_.upstream) {
     // A client has a set of connections to each data server.
-    std::error_code error;
-    server_port = server_.remote_endpoint(error).port();
+    const Result<net::Endpoint> server = net::remote_endpoint(server_.native_handle());
+    server_port = server ? server->port() : 0;
   }
   identity_.join(node, server_port);
 }

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/flat_table.h"
+#include "net/descriptor.h"
 #include "proxy/client_identity.h"
 #include "proxy/client_stall_watch.h"
 #include "proxy/pump/pump.h"
 #include "proxy/pump/pump_owner.h"
+#include "proxy/pump/pump_socket.h"
 #include "proxy/watchdogs.h"
 #include "proxy/worker.h"
 #include "stage/held.h"
@@ -24,10 +26,10 @@ namespace vpfs::proxy {
 //   client ──to_server_──> parse ──hold()──> Worker ──> Dispatcher ──> release() ──> server
 //   server ──to_client_──> parse ──finished()──> Worker ──> Dispatcher
 //
-// Belongs to its worker's thread. Waits in flight keep it alive until close() ends them.
+// Belongs to its worker's thread, and ends with the event in which it is closed.
 class Session final : public PumpOwner, public std::enable_shared_from_this<Session> {
  public:
-  Session(Worker& worker, net::Socket client, net::Socket server,
+  Session(Worker& worker, net::Descriptor client, net::Descriptor server,
           const net::Endpoint& client_endpoint);
   ~Session();
   Session(const Session&) = delete;
@@ -46,7 +48,6 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void lost_framing(Sender from) override;
   void source_ended(Sender from, std::error_code error) override;
   void sink_failed(Sender from, std::error_code error) override;
-  [[nodiscard]] std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
 
   [[nodiscard]] const ClientIdentity& identity() const { return identity_; }
 
@@ -104,8 +105,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
 
   Worker& worker_;
   SharedState& shared_;
-  net::Socket client_;
-  net::Socket server_;
+  PumpSocket client_;
+  PumpSocket server_;
   ClientIdentity identity_;
   std::unique_ptr<Conversation> conversation_;
   Pump to_server_;

@@ -4,14 +4,12 @@
 #include <random>
 #include <utility>
 
-#include <asio/co_spawn.hpp>
-#include <asio/detached.hpp>
-#include <asio/post.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
+#include <sys/prctl.h>
 
 #include "base/check.h"
+#include "net/connecting.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/session.h"
@@ -28,11 +26,10 @@ constexpr std::size_t kMostIdle = 256;
 constexpr std::size_t kMostKept = std::size_t{8} * 1024;
 
 // The upstream leg is local when both of its ends are the same host.
-bool is_local(const net::Socket& socket) {
-  std::error_code error;
-  const auto here = socket.local_endpoint(error).address();
-  const auto there = socket.remote_endpoint(error).address();
-  return !error && (here == there || there.is_loopback());
+bool is_local(int socket) {
+  const Result<net::Endpoint> here = net::local_endpoint(socket);
+  const Result<net::Endpoint> there = net::remote_endpoint(socket);
+  return here && there && (here->address() == there->address() || there->address().is_loopback());
 }
 
 }  // namespace
@@ -42,85 +39,117 @@ Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher)
       shared_(shared),
       dispatcher_(dispatcher),
       settings_(dispatcher.settings()),
-      work_(asio::make_work_guard(context_)),
-      sweep_timer_(context_),
-      ask_again_(context_),
-      pump_thread_(shared.clock, calls_, [this] { end_of_event(); }),
+      pump_thread_(set_, shared.clock, calls_, [this] { end_of_event(); }),
       table_seed_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()),
       identifier_(dispatcher, table_seed_) {}
 
 Worker::~Worker() = default;
 
 void Worker::run() {
-  arm_sweep();
-  context_.run();
+  // Limits release requests at times that are closer together than the kernel's usual slack.
+  (void)::prctl(PR_SET_TIMERSLACK, 1UL);
+  while (!stopping_) {
+    const TimePoint now = waits_.now();
+    take_timers(now);
+    (void)set_.serve(pump_thread_.has_more() ? Duration::zero() : patience(now));
+    pump_thread_.go_on();
+  }
 }
 
 void Worker::adopt(int client_socket, const net::Endpoint& client) {
-  asio::post(context_, [this, client_socket, client] {
-    asio::co_spawn(context_, open_session(client_socket, client), asio::detached);
-  });
+  mailbox_.post(
+      [this, client_socket, client] { begin_session(net::Descriptor(client_socket), client); });
 }
 
 void Worker::wake_up() {
-  asio::post(context_, [this] {
+  mailbox_.post([this] {
     const PumpThread::Event event(pump_thread_);
     need_turn_ = true;
   });
 }
 
 void Worker::stop() {
-  asio::post(context_, [this] {
+  mailbox_.post([this] {
     const PumpThread::Event event(pump_thread_);
     stopping_ = true;
     for (const std::shared_ptr<Session>& session : sessions_) session->close("the proxy ends");
-    sweep_timer_.cancel();
-    ask_again_.cancel();
-    work_.reset();
+    shared_.counters.connections_open -= openings_.size();
+    openings_.clear();
   });
 }
 
-net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
-  net::Socket client_side(context_);
-  std::error_code error;
-  client_side.assign(client.protocol(), client_socket, error);
-  if (error) ::close(client_socket);
-  Counters& counters = shared_.counters;
-  const Duration timeout = settings_->config.timeouts.connect;
-  const Result<net::Endpoint> upstream = upstream_of(client_side);
-  Result<net::Socket> server_side = fail("");
-  if (upstream) {
-    server_side = co_await net::connect(*upstream, timeout);
-  } else {
-    server_side = std::unexpected(upstream.error());
+void Worker::begin_session(net::Descriptor client_socket, const net::Endpoint& client) {
+  if (stopping_) {
+    --shared_.counters.connections_open;
+    return;
   }
+  const Result<net::Endpoint> upstream = upstream_of(client_socket.get());
+  const Result<void> begun = upstream ? begin_opening(std::move(client_socket), client, *upstream)
+                                      : Result<void>(std::unexpected(upstream.error()));
+  if (begun) return;
   const PumpThread::Event event(pump_thread_);
-  if (error || !server_side || stopping_) {
-    if (!server_side) {
-      ++counters.upstream_failures;
-      refused(client, upstream, server_side.error().message);
-    }
-    --counters.connections_open;
-    co_return;
+  refused(client, upstream, begun.error().message);
+}
+
+Result<void> Worker::begin_opening(net::Descriptor client_socket, const net::Endpoint& client,
+                                   const net::Endpoint& upstream) {
+  Result<net::Descriptor> server = net::begin_connect(upstream);
+  if (!server) return std::unexpected(std::move(server.error()));
+  Opening& opening =
+      openings_.emplace_back(set_, std::move(client_socket), std::move(*server),
+                             [this](Opening& opening_done) { opened(opening_done); });
+  opening.client_endpoint = client;
+  opening.upstream = upstream;
+  opening.deadline = waits_.now() + settings_->config.timeouts.connect;
+  Result<void> watched = opening.watch();
+  if (!watched) end_opening(opening);
+  return watched;
+}
+
+void Worker::opened(Opening& opening) {
+  const PumpThread::Event event(pump_thread_);
+  if (const auto outcome = net::connect_outcome(opening.server.get(), opening.upstream); outcome) {
+    make_session(opening);
+  } else {
+    refused(opening.client_endpoint, opening.upstream, outcome.error().message);
   }
-  shared_.upstream_health.reached(*upstream, now());
-  net::keep_alive(client_side.native_handle());
-  net::keep_alive(server_side->native_handle());
+  end_opening(opening);
+}
+
+void Worker::end_opening(const Opening& opening) {
+  openings_.remove_if([&](const Opening& each) { return &each == &opening; });
+}
+
+// After a reload those before it end by their old time-out, and later ones not before them.
+void Worker::refuse_late_openings(TimePoint now) {
+  while (!openings_.empty() && openings_.front().deadline <= now) {
+    const Opening& late = openings_.front();
+    refused(late.client_endpoint, late.upstream, net::connect_timed_out(late.upstream).message);
+    openings_.pop_front();
+  }
+}
+
+void Worker::make_session(Opening& opening) {
+  shared_.upstream_health.reached(opening.upstream, now());
+  const int server = opening.server.get();
+  net::keep_alive(opening.client.get());
+  net::keep_alive(server);
   const std::string& congestion = settings_->config.upstream_congestion;
-  if (congestion != "system" && is_local(*server_side)) {
-    if (const auto problem =
-            net::set_congestion_control(server_side->native_handle(), congestion)) {
+  if (congestion != "system" && is_local(server)) {
+    if (const auto problem = net::set_congestion_control(server, congestion)) {
       spdlog::debug("congestion control {}: {}", congestion, problem.message());
     }
   }
-  auto session =
-      std::make_shared<Session>(*this, std::move(client_side), std::move(*server_side), client);
+  auto session = std::make_shared<Session>(*this, std::move(opening.client),
+                                           std::move(opening.server), opening.client_endpoint);
   sessions_.insert(session);
   session->start();
 }
 
 void Worker::refused(const net::Endpoint& client, const Result<net::Endpoint>& upstream,
                      const std::string& problem) {
+  ++shared_.counters.upstream_failures;
+  --shared_.counters.connections_open;
   if (upstream) {
     shared_.upstream_health.failed(*upstream, problem, net::to_string(client), now());
   } else if (shared_.misdirected++ == 0) {
@@ -130,15 +159,15 @@ void Worker::refused(const net::Endpoint& client, const Result<net::Endpoint>& u
 
 // The original destination of a redirected client, with a loopback address: packets of this host to
 // it are not redirected.
-Result<net::Endpoint> Worker::upstream_of(net::Socket& client) const {
+Result<net::Endpoint> Worker::upstream_of(int client) const {
   if (shared_.upstream) return *shared_.upstream;
-  const Result<net::Endpoint> original = net::original_destination(client.native_handle());
+  const Result<net::Endpoint> original = net::original_destination(client);
   if (!original) return original;
-  std::error_code error;
-  const net::Endpoint here = client.local_endpoint(error);
-  if (error || original->port() == here.port()) {
+  const Result<net::Endpoint> here = net::local_endpoint(client);
+  if (!here) return here;
+  if (original->port() == here->port()) {
     return fail(fmt::format(
-        "the client connected to the proxy's port {} and was not redirected to it", here.port()));
+        "the client connected to the proxy's port {} and was not redirected to it", here->port()));
   }
   const bool is_v4 = original->protocol() == asio::ip::tcp::v4();
   return is_v4 ? net::Endpoint(asio::ip::address_v4::loopback(), original->port())
@@ -198,8 +227,7 @@ void Worker::give_memory_back(PendingIo& io) {
 }
 
 void Worker::end_of_event() {
-  while (need_turn_ || !turn_.empty() || !to_flush_.empty() || pump_thread_.has_waits() ||
-         !to_close_.empty()) {
+  while (need_turn_ || !turn_.empty() || !to_flush_.empty() || !to_close_.empty()) {
     if (need_turn_ || !turn_.empty()) {
       take_turn();
     }
@@ -208,7 +236,6 @@ void Worker::end_of_event() {
     flushing_.clear();
     // A flush may have received more. The dispatcher has to know it before the session ends.
     if (!turn_.empty()) continue;
-    pump_thread_.start_waits();
     for (const std::shared_ptr<Session>& session : std::exchange(to_close_, {})) {
       session->give_everything_back();
       sessions_.erase(session);
@@ -220,7 +247,7 @@ void Worker::end_of_event() {
 void Worker::take_turn() {
   released_.clear();
   Dispatcher::Next next = dispatcher_.turn(index_, turn_, now(), released_);
-  ask_again_at(next.until);
+  if (next.until) ask_again_ = *next.until;
   shared_.counters.slots_given_up += next.slots_given_up;
   for (const Turn::End& each : turn_.ended) recycle(*each.io);
   for (PendingIo* io : turn_.abandoned) recycle(*io);
@@ -232,24 +259,11 @@ void Worker::take_turn() {
 }
 
 // Sessions take other settings on with their next bytes.
-void Worker::take_on(SettingsPtr settings) {
+void Worker::take_on(WorkerSettingsPtr settings) {
   identifier_.forget_all();
   if (settings_ == settings) return;
   settings_ = std::move(settings);
   ++settings_number_;
-}
-
-void Worker::ask_again_at(std::optional<TimePoint> until) {
-  // A timer that is set already is left alone: the end of a lease seldom changes.
-  if (!until || stopping_ || until == asked_for_) return;
-  asked_for_ = until;
-  ask_again_.expires_at(*until);
-  ask_again_.async_wait([this](std::error_code error) {
-    if (error) return;
-    asked_for_.reset();
-    const PumpThread::Event event(pump_thread_);
-    need_turn_ = true;
-  });
 }
 
 struct Worker::Listing {
@@ -262,7 +276,7 @@ struct Worker::Listing {
 void Worker::list_connections(ListDone done) {
   auto listing = std::make_shared<Listing>();  // shared by the events that it takes
   listing->done = std::move(done);
-  asio::post(context_, [this, listing = std::move(listing)] {
+  mailbox_.post([this, listing = std::move(listing)] {
     listing->sessions.assign(sessions_.begin(), sessions_.end());
     list_more(listing);
   });
@@ -278,28 +292,32 @@ void Worker::list_more(std::shared_ptr<Listing> listing) {
         {.address = identity.endpoint().address().to_string(), .rows = identity.shown().rows()});
   }
   if (end == listing->sessions.size()) return listing->done(std::move(listing->connections));
-  asio::post(context_,
-             [this, listing = std::move(listing)]() mutable { list_more(std::move(listing)); });
+  mailbox_.post([this, listing = std::move(listing)]() mutable { list_more(std::move(listing)); });
 }
 
-// Many sessions are checked in several parts, so that no check takes long.
-void Worker::arm_sweep() {
+Duration Worker::patience(TimePoint now) const {
+  return std::max(std::min(next_sweep_, ask_again_) - now, Duration::zero());
+}
+
+void Worker::take_timers(TimePoint now) {
+  if (now >= ask_again_) {
+    ask_again_ = kNever;
+    const PumpThread::Event event(pump_thread_);
+    need_turn_ = true;
+  }
+  if (now >= next_sweep_) {
+    const PumpThread::Event event(pump_thread_);
+    refuse_late_openings(now);
+    sweep();
+  }
+}
+
+// Many sessions are checked in several parts, so that no check takes long. A part is a range of
+// hash buckets. When the table grows, sessions move: some are checked twice in a round, others not
+// before the next one.
+void Worker::sweep() {
   const std::size_t parts =
       std::clamp<std::size_t>(sessions_.size() / kSweptAtOnce, 1, kMostSweepParts);
-  sweep_timer_.expires_after(kSweepInterval / parts);
-  sweep_timer_.async_wait([this, parts](std::error_code error) {
-    if (error || stopping_) return;
-    {
-      const PumpThread::Event event(pump_thread_);
-      sweep(parts);
-    }
-    arm_sweep();
-  });
-}
-
-// A part is a range of hash buckets. When the table grows, sessions move: some are checked twice in
-// a round, others not before the next one.
-void Worker::sweep(std::size_t parts) {
   const std::size_t places = sessions_.bucket_count();
   if (swept_ >= places) {
     swept_ = 0;
@@ -311,6 +329,7 @@ void Worker::sweep(std::size_t parts) {
       (*each)->check_time(now());
     }
   }
+  next_sweep_ = waits_.now() + kSweepInterval / parts;
 }
 
 void Worker::refuse_overdue(TimePoint now) {

@@ -2,18 +2,21 @@
 
 #include <cstddef>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <unordered_set>
 #include <vector>
 
-#include <asio/executor_work_guard.hpp>
-#include <asio/steady_timer.hpp>
-
-#include "net/async.h"
+#include "base/system_clock.h"
+#include "net/descriptor.h"
+#include "net/endpoint.h"
+#include "net/epoll_set.h"
+#include "net/mailbox.h"
 #include "proxy/client_list.h"
 #include "proxy/dispatcher.h"
 #include "proxy/identifier.h"
+#include "proxy/opening.h"
 #include "proxy/pump/pump_thread.h"
 #include "proxy/pump/socket_calls.h"
 #include "proxy/shared_state.h"
@@ -23,8 +26,9 @@ namespace vpfs::proxy {
 
 class Session;
 
-// One thread of the proxy: its sessions, their buffers and their dealings with the dispatcher. Only
-// the constructor, run() and the methods marked so may be called from other threads.
+// One thread of the proxy: its sessions, their buffers and their dealings with the dispatcher. It
+// has an event loop of its own: a wait for all sockets, for what other threads post, and for one
+// deadline. Only the constructor, run() and the methods marked so may be called from other threads.
 class Worker {
  public:
   Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher);
@@ -83,19 +87,26 @@ class Worker {
   void close_later(std::shared_ptr<Session> session) { to_close_.push_back(std::move(session)); }
 
  private:
-  net::Task<> open_session(int client_socket, net::Endpoint client);
-  [[nodiscard]] Result<net::Endpoint> upstream_of(net::Socket& client) const;
+  void begin_session(net::Descriptor client_socket, const net::Endpoint& client);
+  [[nodiscard]] Result<void> begin_opening(net::Descriptor client_socket,
+                                           const net::Endpoint& client,
+                                           const net::Endpoint& upstream);
+  void opened(Opening& opening);
+  void end_opening(const Opening& opening);
+  void refuse_late_openings(TimePoint now);
+  void make_session(Opening& opening);
+  [[nodiscard]] Result<net::Endpoint> upstream_of(int client) const;
   void give_memory_back(PendingIo& io);
   void refused(const net::Endpoint& client, const Result<net::Endpoint>& upstream,
                const std::string& problem);
   struct Listing;
   void list_more(std::shared_ptr<Listing> listing);
-  void arm_sweep();
-  void sweep(std::size_t parts);
+  [[nodiscard]] Duration patience(TimePoint now) const;
+  void take_timers(TimePoint now);
+  void sweep();
   void refuse_overdue(TimePoint now);
   void take_turn();
-  void take_on(SettingsPtr settings);
-  void ask_again_at(std::optional<TimePoint> until);
+  void take_on(WorkerSettingsPtr settings);
   void end_of_event();
 
   const std::size_t index_;
@@ -103,15 +114,17 @@ class Worker {
   Dispatcher& dispatcher_;
   WorkerSettingsPtr settings_;
   std::uint64_t settings_number_ = 1;
-  asio::io_context context_{1};  // one thread runs it
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
-  asio::steady_timer sweep_timer_;
-  asio::steady_timer ask_again_;
-  std::optional<TimePoint> asked_for_;  // what ask_again_ waits for
+
+  net::EpollSet set_;
+  net::Mailbox mailbox_{set_};
+  const SystemClock waits_;  // what the waits go by; the shared clock is for decisions
+  TimePoint next_sweep_ = {};
+  TimePoint ask_again_ = kNever;
 
   SocketCalls calls_;
   PumpThread pump_thread_;
-  std::unordered_set<std::shared_ptr<Session>> sessions_;  // waits in flight share them
+  std::list<Opening> openings_;                            // by deadline
+  std::unordered_set<std::shared_ptr<Session>> sessions_;  // a listing shares them
 
   const std::uint64_t table_seed_;
   Identifier identifier_;

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include "base/check.h"
-#include "net/socket_options.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -33,25 +32,29 @@ constexpr std::size_t kMostMessages = 32;
 
 }  // namespace
 
-Pump::Pump(PumpOwner& owner, PumpThread& thread, Sender from, net::Socket& source,
-           net::Socket& sink)
+Pump::Pump(PumpOwner& owner, PumpThread& thread, Sender from, PumpSocket& source, PumpSocket& sink)
     : owner_(owner),
       thread_(thread),
       from_(from),
       source_(source),
       sink_(sink),
-      output_(sink, thread),
-      receive_size_(kFirstReceive) {}
+      output_(sink.native_handle(), thread),
+      receive_size_(kFirstReceive) {
+  source.set_reader(*this);
+  sink.set_writer(*this);
+}
+
+void Pump::stop() {
+  stopped_ = true;
+  if (std::exchange(goes_on_, false)) thread_.forget(*this);
+}
 
 void Pump::flush() {
   if (stopped_) return;
   const bool may_write = !writing_ && !running_;
   if (waits_ && !paused_ && may_write && output_.empty()) {
     take_carry();
-    if (stopped_ || paused_) return;
-    // The other side was answered just now, so its next message is not here yet.
-    const bool nothing_here = !waits_ && !in_mid_message() && carry_.empty() && output_.empty();
-    nothing_here ? wait_readable() : run();
+    if (!stopped_ && !paused_) run();
     return;
   }
   (void)settle(output_.send_injected(may_write));
@@ -59,9 +62,7 @@ void Pump::flush() {
 }
 
 void Pump::resume() {
-  if (!std::exchange(paused_, false) || writing_ || running_) return;
-  // A wait in flight reports new bytes, not those that are here and may go now.
-  if (!reading_ || waits_ || !output_.empty()) run();
+  if (std::exchange(paused_, false) && !writing_ && !running_) run();
 }
 
 void Pump::run() {
@@ -89,9 +90,9 @@ void Pump::run() {
     end_of_source({source_error_, std::system_category()});
   } else if (!output_.empty() && !write_output()) {
     wait_writable();
-  } else if (!source_ended_ && !stands_still()) {
-    // A stream that used up its turns waits too. It is readable, so it comes round again.
-    wait_readable();
+  } else if (!source_ended_ && !stands_still() && source_.may_have_more() &&
+             !std::exchange(goes_on_, true)) {
+    thread_.go_on_later(*this);
   }
 }
 
@@ -100,36 +101,29 @@ void Pump::end_of_source(std::error_code error) {
   owner_.source_ended(from_, error);
 }
 
-void Pump::wait_readable() {
-  if (std::exchange(reading_, true)) return;
-  thread_.watch_later(*this);
+void Pump::source_is_ready() {
+  if (stopped_) return;
+  thread_.is_event_of(owner_);
+  // Output goes first: room in the sink continues the pump.
+  if (!writing_ && !stands_still()) run();
 }
 
-void Pump::watch() {
+void Pump::sink_is_ready() {
+  writing_ = false;
+  if (!stopped_) run();
+}
+
+void Pump::go_on() {
+  goes_on_ = false;
   if (stopped_) return;
-  source_.async_wait(net::Socket::wait_read,
-                     [this, keep = owner_.keep_alive()](std::error_code error) {
-                       reading_ = false;
-                       if (stopped_) return;
-                       const PumpThread::Event event(thread_);
-                       if (error) return end_of_source(error);
-                       readable_ = true;
-                       thread_.is_event_of(owner_);
-                       // Output goes first: the wait for the sink continues the pump.
-                       if (!writing_) run();
-                     });
+  const PumpThread::Event event(thread_);
+  source_is_ready();
 }
 
 void Pump::wait_writable() {
   if (stopped_ || std::exchange(writing_, true)) return;
   output_.set_blocked();
-  sink_.async_wait(net::Socket::wait_write,
-                   [this, keep = owner_.keep_alive()](std::error_code error) {
-                     writing_ = false;
-                     if (stopped_) return;
-                     const PumpThread::Event event(thread_);
-                     error ? owner_.sink_failed(from_, error) : run();
-                   });
+  sink_.want_room();
 }
 
 // Reports to the owner. False if the sink did not take everything, or failed.
@@ -144,12 +138,11 @@ bool Pump::write_output() {
 }
 
 Pump::Outcome Pump::read_source() {
-  const bool told = std::exchange(readable_, false);
+  if (!source_.may_have_more()) return Outcome::drained;
   if (!in_mid_message() && carry_.empty()) {
-    const bool more = begin_unseen();
-    // The wait may have reported the end, and no other wait would report it again.
-    if (waits_ && told && net::has_hung_up(source_.native_handle())) return Outcome::ended;
-    if (waits_ || (!more && !told)) return Outcome::drained;
+    begin_unseen();
+    // A stream that waits is not read, so its end would not show.
+    if (waits_) return source_.peer_has_ended() ? Outcome::ended : Outcome::drained;
   }
   if (discarding_ && in_mid_message()) return discard();
   if (left_ >= kSpliceSize) return splice();
@@ -162,6 +155,7 @@ Pump::Outcome Pump::read_source() {
 Pump::Outcome Pump::splice() {
   const std::optional<ssize_t> moved = output_.splice_from(source_.native_handle(), left_);
   if (!moved) return receive();  // out of descriptors: copying still works
+  source_.note_spliced(*moved);
   if (*moved == 0) return Outcome::ended;
   if (*moved < 0) return outcome_of_error();
   take_forwarded(static_cast<std::uint64_t>(*moved));
@@ -170,8 +164,7 @@ Pump::Outcome Pump::splice() {
 
 Pump::Outcome Pump::discard() {
   const auto size = static_cast<std::size_t>(std::min(left_, kDiscardSize));
-  const ssize_t dropped =
-      thread_.calls().recv(source_.native_handle(), nullptr, size, MSG_TRUNC | MSG_DONTWAIT);
+  const ssize_t dropped = source_.drop(size);
   if (dropped == 0) return Outcome::ended;
   if (dropped < 0) return outcome_of_error();
   take_forwarded(static_cast<std::uint64_t>(dropped));
@@ -180,8 +173,7 @@ Pump::Outcome Pump::discard() {
 
 Pump::Outcome Pump::peek() {
   const std::span<std::byte> scratch = thread_.scratch();
-  const ssize_t seen = thread_.calls().recv(source_.native_handle(), scratch.data(), kPeekSize,
-                                            MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t seen = source_.peek(scratch.first(kPeekSize));
   if (seen == 0) return Outcome::ended;
   if (seen < 0) return outcome_of_error();
   const std::span<const std::byte> bytes = scratch.first(static_cast<std::size_t>(seen));
@@ -211,8 +203,7 @@ Pump::Outcome Pump::peek() {
 bool Pump::drop(std::size_t size) {
   ssize_t dropped = -1;
   do {
-    dropped =
-        thread_.calls().recv(source_.native_handle(), nullptr, size, MSG_TRUNC | MSG_DONTWAIT);
+    dropped = source_.drop(size);
   } while (dropped < 0 && errno == EINTR);
   if (dropped == static_cast<ssize_t>(size)) return true;
   source_error_ = dropped < 0 ? errno : EIO;
@@ -227,12 +218,14 @@ Pump::Outcome Pump::receive() {
   if (outcome != Outcome::progress) return outcome;
   // Each piece, requests included, is sent before the next one is read.
   if (alone) return Outcome::drained;
-  receive_size_ = messages_ < kMostMessages ? std::min(2 * receive_size_, thread_.scratch().size())
-                                            : kFirstReceive;
+  if (source_.may_have_more()) {
+    receive_size_ = messages_ < kMostMessages
+                        ? std::min(2 * receive_size_, thread_.scratch().size())
+                        : kFirstReceive;
+  }
   return Outcome::progress;
 }
 
-// Returns `progress` if all of `wanted` was there.
 Pump::Outcome Pump::receive(std::size_t wanted) {
   const std::span<std::byte> scratch = thread_.scratch();
   const std::size_t carried = carry_.size();
@@ -240,8 +233,7 @@ Pump::Outcome Pump::receive(std::size_t wanted) {
   // A paused pump reads only to the end of the current message.
   if (paused_) wanted = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, left_));
   const std::size_t most = std::min(wanted, scratch.size() - carried);
-  const ssize_t received =
-      thread_.calls().recv(source_.native_handle(), scratch.data() + carried, most, MSG_DONTWAIT);
+  const ssize_t received = source_.receive(scratch.subspan(carried, most));
   if (received == 0) return Outcome::ended;
   if (received < 0) return outcome_of_error();
   const auto size = static_cast<std::size_t>(received);
@@ -256,7 +248,7 @@ Pump::Outcome Pump::receive(std::size_t wanted) {
     receive_size_ = kFirstReceive;  // what waits stays in the socket
     return Outcome::drained;
   }
-  return size < most ? Outcome::drained : Outcome::progress;
+  return Outcome::progress;
 }
 
 Pump::Outcome Pump::outcome_of_error() {
@@ -354,7 +346,7 @@ void Pump::take_carry() {
   carry_.clear();
   std::size_t consumed = 0;
   if (!parse(carried_, consumed)) return;  // stopped
-  if (carried_.empty()) (void)begin_unseen();
+  if (carried_.empty()) begin_unseen();
   // The rest of the message follows at once.
   const bool more_follows = in_mid_message() && !discarding_;
   (void)settle(output_.send_behind_injected(thread_.runs(), more_follows));
@@ -363,19 +355,16 @@ void Pump::take_carry() {
 }
 
 // Asks for the next step at a boundary with nothing received: file data needs no look, and a stream
-// that waits need not be read. False if there is nothing to do.
-bool Pump::begin_unseen() {
+// that waits need not be read.
+void Pump::begin_unseen() {
   const Step step = owner_.next(from_, {});
   if (step.action == Step::Action::wait) {
     begin_wait();
-    return false;
-  }
-  if (step.action == Step::Action::forward || step.action == Step::Action::discard) {
+  } else if (step.action == Step::Action::forward || step.action == Step::Action::discard) {
     begin(step);
     set_left(step.size);
     finished_at_end_ = step.finished;
   }
-  return !step.silent;
 }
 
 void Pump::begin_wait() {

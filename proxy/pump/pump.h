@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "net/async.h"
 #include "protocols/protocol.h"
 #include "proxy/pump/pump_output.h"
 #include "proxy/pump/pump_owner.h"
+#include "proxy/pump/pump_socket.h"
 #include "proxy/pump/pump_thread.h"
 
 namespace vpfs::proxy {
@@ -26,16 +26,20 @@ namespace vpfs::proxy {
 // A stream may have to wait before its next message is parsed. Received bytes then stay here until
 // flush(), and the rest stays in the socket.
 //
-// Belongs to one thread. Keeps its owner alive while a wait is in flight.
+// A source tells of new bytes once, so a pump that leaves some goes on by itself: at once when it
+// is resumed, flushed, or its sink has room, and after the others when it has used up its turn.
+//
+// Belongs to one thread.
 class Pump {
  public:
-  // All references outlive the pump.
-  Pump(PumpOwner& owner, PumpThread& thread, Sender from, net::Socket& source, net::Socket& sink);
+  // All references outlive the pump. The sockets tell it what happens.
+  Pump(PumpOwner& owner, PumpThread& thread, Sender from, PumpSocket& source, PumpSocket& sink);
+  ~Pump() { stop(); }
+  Pump(const Pump&) = delete;
+  Pump& operator=(const Pump&) = delete;
 
-  // Moves what it can and waits for more. Called once, when the sockets are connected.
-  void start() { run(); }
-  // Moves nothing more and ignores the waits in flight, which end when the sockets close.
-  void stop() { stopped_ = true; }
+  // Moves nothing more.
+  void stop();
 
   // Sends `message` to the sink before the source's next message. Nothing is written before
   // flush(), so several messages go out together. flush() also gives a waiting stream its turn.
@@ -52,8 +56,12 @@ class Pump {
   // the stream does not show.
   [[nodiscard]] bool waits() const { return waits_; }
 
-  // Starts the wait for the source. The thread calls it at the end of the event.
-  void watch();
+  // From the sockets, within an event.
+  void source_is_ready();
+  void sink_is_ready();
+  [[nodiscard]] bool waits_for_sink() const { return writing_; }
+  // From the thread, as an event of its own.
+  void go_on();
 
   // Whether a message is partly forwarded, and how many of its bytes are still to come.
   [[nodiscard]] bool in_mid_message() const { return left_ > 0; }
@@ -68,7 +76,6 @@ class Pump {
   enum class Outcome : std::uint8_t { progress, drained, ended, failed };
 
   void run();
-  void wait_readable();
   void wait_writable();
   [[nodiscard]] bool write_output();
   [[nodiscard]] bool settle(PumpOutput::Outcome outcome);
@@ -85,7 +92,7 @@ class Pump {
 
   [[nodiscard]] bool parse(std::span<const std::byte> bytes, std::size_t& consumed);
   void take_carry();
-  [[nodiscard]] bool begin_unseen();
+  void begin_unseen();
   void begin_wait();
   void begin(const Step& step);
   void add_run(std::span<const std::byte> bytes);
@@ -98,8 +105,8 @@ class Pump {
   PumpOwner& owner_;
   PumpThread& thread_;
   const Sender from_;
-  net::Socket& source_;
-  net::Socket& sink_;
+  PumpSocket& source_;
+  PumpSocket& sink_;
   PumpOutput output_;
 
   std::vector<std::byte> carry_;    // the incomplete head of a message, or bytes that wait
@@ -118,9 +125,8 @@ class Pump {
   bool stopped_ = false;
   bool paused_ = false;
   bool waits_ = false;
-  bool reading_ = false;  // a wait for the source is in flight or requested
-  bool readable_ = true;  // such a wait has ended, and nothing was read since
-  bool writing_ = false;  // a wait for the sink is in flight
+  bool goes_on_ = false;  // the thread gives it another turn
+  bool writing_ = false;  // it waits for the sink
   bool running_ = false;
   bool source_ended_ = false;
   int source_error_ = 0;  // errno of the outcome `failed`

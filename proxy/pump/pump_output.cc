@@ -66,7 +66,7 @@ PumpOutput::Outcome PumpOutput::send(Parts parts, int flags) {
     header.msg_iov = vector.data();
     header.msg_iovlen = count;
     const ssize_t sent =
-        thread_.calls().sendmsg(sink_.native_handle(), header, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
+        thread_.calls().sendmsg(sink_, header, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return fail();
     std::size_t done = sent < 0 ? 0 : static_cast<std::size_t>(sent);
     if (done > 0) note_sent(done);
@@ -101,11 +101,11 @@ PumpOutput::Outcome PumpOutput::write() {
   for (;;) {
     ssize_t sent = 0;
     if (done_ < kept_.size()) {
-      sent = thread_.calls().send(sink_.native_handle(), kept_.data() + done_, kept_.size() - done_,
+      sent = thread_.calls().send(sink_, kept_.data() + done_, kept_.size() - done_,
                                   MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent > 0) done_ += static_cast<std::size_t>(sent);
     } else if (pipe_ && pipe_->size() > 0) {
-      sent = thread_.calls().drain(*pipe_, sink_.native_handle());
+      sent = thread_.calls().drain(*pipe_, sink_);
     } else {
       kept_.clear();
       done_ = 0;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "net/async.h"
 #include "net/splice_pipe.h"
 #include "proxy/pump/pump_thread.h"
 
@@ -30,7 +29,8 @@ class PumpOutput {
   };
   using Parts = std::span<const std::span<const std::byte>>;
 
-  PumpOutput(net::Socket& sink, PumpThread& thread) : sink_(sink), thread_(thread) {}
+  // The socket is open while the output is used.
+  PumpOutput(int sink, PumpThread& thread) : sink_(sink), thread_(thread) {}
 
   // Whether the stream's last message is incomplete.
   void set_in_mid_message(bool in_mid_message) { in_mid_message_ = in_mid_message; }
@@ -89,7 +89,7 @@ class PumpOutput {
   void note_sent(std::size_t size);
   [[nodiscard]] Outcome fail();
 
-  net::Socket& sink_;
+  const int sink_;
   PumpThread& thread_;
   // The bytes go out in this order: kept_ from done_ on, the pipe, waiting_.
   std::vector<std::byte> kept_;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <system_error>
 
@@ -30,9 +29,6 @@ class PumpOwner {
   // No error means that the sender has closed its end.
   virtual void source_ended(Sender from, std::error_code error) = 0;
   virtual void sink_failed(Sender from, std::error_code error) = 0;
-
-  // Keeps the owner and its pumps alive while a wait is in flight.
-  [[nodiscard]] virtual std::shared_ptr<void> keep_alive() = 0;
 
  protected:
   ~PumpOwner() = default;

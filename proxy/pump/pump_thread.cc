@@ -1,5 +1,6 @@
 #include "proxy/pump/pump_thread.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -7,8 +8,9 @@
 
 namespace vpfs::proxy {
 
-PumpThread::PumpThread(const Clock& clock, SocketCalls& calls, std::function<void()> at_end)
-    : clock_(clock), calls_(calls), at_end_(std::move(at_end)), scratch_(kScratchSize) {}
+PumpThread::PumpThread(net::EpollSet& set, const Clock& clock, SocketCalls& calls,
+                       std::function<void()> at_end)
+    : set_(set), clock_(clock), calls_(calls), at_end_(std::move(at_end)), scratch_(kScratchSize) {}
 
 PumpThread::Event::Event(PumpThread& thread) : thread_(thread) {
   VPFS_ASSERT(!std::exchange(thread.in_event_, true));
@@ -21,9 +23,17 @@ PumpThread::Event::~Event() {
   thread_.in_event_ = false;
 }
 
-void PumpThread::start_waits() {
-  for (Pump* pump : to_watch_) pump->watch();
-  to_watch_.clear();
+void PumpThread::forget(const Pump& pump) {
+  std::erase(to_go_on_, &pump);
+  std::ranges::replace(going_on_, const_cast<Pump*>(&pump), nullptr);
+}
+
+void PumpThread::go_on() {
+  going_on_.swap(to_go_on_);
+  for (Pump*& each : going_on_) {
+    if (Pump* const pump = std::exchange(each, nullptr)) pump->go_on();
+  }
+  going_on_.clear();
 }
 
 }  // namespace vpfs::proxy

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "net/epoll_set.h"
 #include "net/splice_pipe.h"
 #include "proxy/pump/socket_calls.h"
 
@@ -16,17 +17,18 @@ class Pump;
 class PumpOwner;
 
 // What the pumps of one thread share: the current event and its time, buffers that are used within
-// one event, idle pipes, and the waits that start at the end of the event.
+// one event, idle pipes, the wait for their sockets, and the pumps that go on without one.
 class PumpThread {
  public:
   // The pieces that one call sends to one socket. The bytes are borrowed.
   using Parts = std::vector<std::span<const std::byte>>;
 
-  // `at_end` runs at the end of each event. It must call start_waits().
-  PumpThread(const Clock& clock, SocketCalls& calls, std::function<void()> at_end);
+  // `at_end` runs at the end of each event. The set is served by this thread.
+  PumpThread(net::EpollSet& set, const Clock& clock, SocketCalls& calls,
+             std::function<void()> at_end);
 
-  // The handling of one event. Every asynchronous handler, and a coroutine after every wait,
-  // creates one before it uses anything here. Its constructor reads the clock; nothing else does.
+  // The handling of one event. Whatever the thread is woken for creates one before it uses anything
+  // here. Its constructor reads the clock; nothing else does.
   class Event {
    public:
     explicit Event(PumpThread& thread);
@@ -44,15 +46,18 @@ class PumpThread {
   // The number of the event.
   [[nodiscard]] std::uint64_t event() const { return event_; }
 
-  // Starts a wait for the pump's source at the end of the event. A wait costs a system call, so the
-  // event's bytes go out first.
-  void watch_later(Pump& pump) { to_watch_.push_back(&pump); }
-  [[nodiscard]] bool has_waits() const { return !to_watch_.empty(); }
-  void start_waits();
+  // The pump has had its turn, and its source has more: it goes on after the others. It must call
+  // forget() before it ends.
+  void go_on_later(Pump& pump) { to_go_on_.push_back(&pump); }
+  void forget(const Pump& pump);
+  // Whether some pump is to go on, so that the thread must not sleep.
+  [[nodiscard]] bool has_more() const { return !to_go_on_.empty(); }
+  // Gives each of these pumps one turn. Called between two waits.
+  void go_on();
 
   // Whether one owner has had every event for a while, so no other owner waits for this thread.
   [[nodiscard]] bool alone() const { return events_in_a_row_ >= kAlone; }
-  // A source of this owner has become readable.
+  // A pump of this owner has its turn to read.
   void is_event_of(const PumpOwner& owner) {
     events_in_a_row_ = &owner == last_owner_ ? events_in_a_row_ + 1 : 0;
     last_owner_ = &owner;
@@ -63,6 +68,7 @@ class PumpThread {
   // both.
   [[nodiscard]] Parts& runs() { return runs_; }
   [[nodiscard]] Parts& parts() { return parts_; }
+  [[nodiscard]] net::EpollSet& set() { return set_; }
   [[nodiscard]] net::PipePool& pipes() { return pipes_; }
   [[nodiscard]] SocketCalls& calls() { return calls_; }
 
@@ -70,6 +76,7 @@ class PumpThread {
   static constexpr std::size_t kAlone = 16;
   static constexpr std::size_t kScratchSize = std::size_t{256} * 1024;
 
+  net::EpollSet& set_;
   const Clock& clock_;
   SocketCalls& calls_;
   const std::function<void()> at_end_;
@@ -81,7 +88,8 @@ class PumpThread {
   Parts runs_;
   Parts parts_;
   net::PipePool pipes_;
-  std::vector<Pump*> to_watch_;
+  std::vector<Pump*> to_go_on_;
+  std::vector<Pump*> going_on_;            // null: it has had its turn, or is gone
   const PumpOwner* last_owner_ = nullptr;  // only compared
   std::size_t events_in_a_row_ = 0;
 };

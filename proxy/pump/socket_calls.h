@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include <sys/socket.h>
 #include <sys/types.h>
 
 #include "net/splice_pipe.h"
+#include "proxy/pump/unread.h"
 
 namespace vpfs::proxy {
 
@@ -15,8 +17,10 @@ class SocketCalls {
  public:
   virtual ~SocketCalls() = default;
 
-  [[nodiscard]] virtual ssize_t recv(int socket, void* to, std::size_t size, int flags) {
-    return ::recv(socket, to, size, flags);
+  // `unread`: as that of receive().
+  [[nodiscard]] virtual ssize_t recv(int socket, void* to, std::size_t size, int flags,
+                                     std::optional<std::size_t>& unread) {
+    return receive(socket, to, size, flags, unread);
   }
   [[nodiscard]] virtual ssize_t send(int socket, const void* from, std::size_t size, int flags) {
     return ::send(socket, from, size, flags);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <sys/uio.h>
@@ -31,18 +32,28 @@ class FaultyCalls final : public SocketCalls {
     most_in_ = most_in;
     most_out_ = most_out;
   }
+  // Has the kernel not say what is left in a socket.
+  void hide_unread() { hides_unread_ = true; }
   [[nodiscard]] std::size_t made(Call call) const { return made_[static_cast<std::size_t>(call)]; }
   // How often bytes were received right after the sink had refused some.
   [[nodiscard]] std::size_t taken_in_while_blocked() const { return taken_in_while_blocked_; }
+  // How often there was nothing to receive.
+  [[nodiscard]] std::size_t found_nothing() const { return found_nothing_; }
   [[nodiscard]] bool has_failed() const { return fail_at_ != 0 && made(failing_) >= fail_at_; }
 
-  [[nodiscard]] ssize_t recv(int socket, void* to, std::size_t size, int flags) override {
+  [[nodiscard]] ssize_t recv(int socket, void* to, std::size_t size, int flags,
+                             std::optional<std::size_t>& unread) override {
     if ((flags & MSG_TRUNC) != 0) {
-      return fails(Call::drop) ? -1 : SocketCalls::recv(socket, to, size, flags);
+      const ssize_t dropped =
+          fails(Call::drop) ? -1 : SocketCalls::recv(socket, to, size, flags, unread);
+      if (hides_unread_) unread.reset();
+      return dropped;
     }
     if (fails((flags & MSG_PEEK) != 0 ? Call::peek : Call::recv)) return -1;
     if (blocked_) ++taken_in_while_blocked_;
-    return SocketCalls::recv(socket, to, std::min(size, most_in_), flags);
+    const ssize_t received = SocketCalls::recv(socket, to, std::min(size, most_in_), flags, unread);
+    if (hides_unread_) unread.reset();
+    return note_in(received);
   }
   [[nodiscard]] ssize_t send(int socket, const void* from, std::size_t size, int flags) override {
     if (fails(Call::send)) return -1;
@@ -65,7 +76,7 @@ class FaultyCalls final : public SocketCalls {
   [[nodiscard]] ssize_t fill(net::SplicePipe& pipe, int socket, std::size_t size) override {
     if (fails(Call::fill)) return -1;
     if (blocked_) ++taken_in_while_blocked_;
-    return SocketCalls::fill(pipe, socket, std::min(size, most_in_));
+    return note_in(SocketCalls::fill(pipe, socket, std::min(size, most_in_)));
   }
   [[nodiscard]] ssize_t drain(net::SplicePipe& pipe, int socket) override {
     if (fails(Call::drain)) return -1;
@@ -79,6 +90,10 @@ class FaultyCalls final : public SocketCalls {
     errno = error_;
     return true;
   }
+  [[nodiscard]] ssize_t note_in(ssize_t moved) {
+    if (moved < 0 && errno == EAGAIN) ++found_nothing_;
+    return moved;
+  }
   // An output call moved `moved` of `size` bytes.
   [[nodiscard]] ssize_t note(ssize_t moved, std::size_t size) {
     blocked_ = moved < static_cast<ssize_t>(size);
@@ -91,6 +106,8 @@ class FaultyCalls final : public SocketCalls {
   int error_ = 0;
   bool blocked_ = false;
   std::size_t taken_in_while_blocked_ = 0;
+  std::size_t found_nothing_ = 0;
+  bool hides_unread_ = false;
   std::size_t most_in_ = SIZE_MAX;
   std::size_t most_out_ = SIZE_MAX;
 };

@@ -51,30 +51,6 @@ TEST(PumpFaults, AMessageWithoutSenseIsTheLastOneLookedAt) {
   EXPECT_EQ(rig.calls.made(Call::send), 0U);
 }
 
-// Otherwise the session would stay for ever.
-TEST(PumpFaults, AWaitThatFailsEndsTheStream) {
-  PumpRig rig;
-  begin(rig);
-  rig.feed(message(Kind::forward, 500));
-  rig.take(500);
-  rig.close_source();
-  rig.take_until_end();
-  EXPECT_THAT(rig.owner->ends, ElementsAre("source"));
-  EXPECT_TRUE(rig.owner->error);
-
-  PumpRig blocked;
-  blocked.make_buffers_small();
-  begin(blocked);
-  Script script;
-  while (script.in.size() < (std::size_t{4} << 20)) script.add(Kind::forward, 900);
-  (void)blocked.fill_up(script.in);
-  ASSERT_TRUE(blocked.pump.output().blocked_since());
-  blocked.close_sink();
-  blocked.take_until_end();
-  EXPECT_THAT(blocked.owner->ends, ElementsAre("sink"));
-  EXPECT_TRUE(blocked.owner->error);
-}
-
 // Messages of all kinds. With a limited sink they need every system call.
 Script script_for_faults() {
   Script script;

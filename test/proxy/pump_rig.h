@@ -16,8 +16,11 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "net/descriptor.h"
+#include "net/epoll_set.h"
 #include "net/socket_options.h"
 #include "proxy/pump/pump.h"
+#include "proxy/pump/pump_socket.h"
 #include "test/net/socket_pair.h"
 #include "test/proxy/counting_clock.h"
 #include "test/proxy/faulty_calls.h"
@@ -72,7 +75,7 @@ struct Script {
 };
 
 // Follows the heads of the messages. Only the rig releases what it holds.
-class ScriptedOwner final : public PumpOwner, public std::enable_shared_from_this<ScriptedOwner> {
+class ScriptedOwner final : public PumpOwner {
  public:
   explicit ScriptedOwner(const PumpThread& thread) : thread_(thread) {}
 
@@ -111,7 +114,6 @@ class ScriptedOwner final : public PumpOwner, public std::enable_shared_from_thi
   void lost_framing(Sender) override { end("lost framing", {}); }
   void source_ended(Sender, std::error_code why) override { end("source", why); }
   void sink_failed(Sender, std::error_code why) override { end("sink", why); }
-  std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
 
   // Has the stream wait behind each held message, like a connection that carries one request at a
   // time.
@@ -145,12 +147,6 @@ class PumpRig {
   PumpRig() {
     owner->on_end = [this] { pump.stop(); };
   }
-  ~PumpRig() {
-    pump.stop();
-    close_source();
-    close_sink();
-    poll();
-  }
   PumpRig(const PumpRig&) = delete;
   PumpRig& operator=(const PumpRig&) = delete;
 
@@ -161,7 +157,9 @@ class PumpRig {
     what();
   }
   void start() {
-    in_event([this] { pump.start(); });
+    ASSERT_TRUE(source.watch());
+    ASSERT_TRUE(sink.watch());
+    poll();
   }
   void inject(std::span<const std::byte> bytes) {
     in_event([&] {
@@ -177,16 +175,30 @@ class PumpRig {
 
   // The sockets hold a few hundred KiB instead of several MiB.
   void make_buffers_small() {
-    for (net::Socket* socket : {&in_.first, &in_.second, &out_.first, &out_.second}) {
-      socket->set_option(asio::socket_base::send_buffer_size(128 * 1024));
-      socket->set_option(asio::socket_base::receive_buffer_size(128 * 1024));
+    const int size = 128 * 1024;
+    for (const int socket : {feeder().native_handle(), source.native_handle(), sink.native_handle(),
+                             taker().native_handle()}) {
+      ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
+      ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
     }
   }
 
   // Handles all pending events.
   void poll() {
-    context_.restart();
-    context_.poll();
+    while (run_once(Duration::zero())) {
+    }
+  }
+  // As a worker does. Returns whether there was anything.
+  bool run_once(Duration patience) {
+    if (!told_again_ && calls.has_failed()) {
+      // A socket that had nothing tells of what comes later. The bytes of this one are there.
+      told_again_ = true;
+      source.want_room();
+    }
+    const bool had_more = thread.has_more();
+    const bool had_any = set.serve(had_more ? Duration::zero() : patience);
+    thread.go_on();
+    return had_any || had_more;
   }
   // Sends all bytes while the pump runs and its output is received.
   void feed(std::span<const std::byte> bytes) {
@@ -230,14 +242,11 @@ class PumpRig {
                                   MSG_NOSIGNAL | MSG_DONTWAIT);
       idle = sent > 0 ? 0 : idle + 1;
       if (sent > 0) in += static_cast<std::size_t>(sent);
-      context_.restart();
-      context_.run_one_for(std::chrono::milliseconds(1));
+      (void)run_once(std::chrono::milliseconds(1));
       poll();
     }
     return in;
   }
-  void close_source() { in_.second.close(); }
-  void close_sink() { out_.first.close(); }
   // The pump reads what is sent to feeder() and writes what arrives at taker().
   [[nodiscard]] net::Socket& feeder() { return in_.first; }
   [[nodiscard]] net::Socket& taker() { return out_.second; }
@@ -250,8 +259,7 @@ class PumpRig {
     poll();
     take_what_is_there();
     if (taken.size() > before) return;
-    context_.restart();
-    context_.run_one_for(std::chrono::milliseconds(1));
+    (void)run_once(std::chrono::milliseconds(1));
     take_what_is_there();
   }
   void end_of_event() {
@@ -259,7 +267,6 @@ class PumpRig {
       pump.inject_borrowed(owner->held[owner->released++]);
       pump.flush();
     }
-    thread.start_waits();
   }
 
   asio::io_context context_;
@@ -267,17 +274,21 @@ class PumpRig {
  public:
   CountingClock clock;
   FaultyCalls calls;
-  PumpThread thread{clock, calls, [this] { end_of_event(); }};
-  std::shared_ptr<ScriptedOwner> owner = std::make_shared<ScriptedOwner>(thread);
+  net::EpollSet set;
+  PumpThread thread{set, clock, calls, [this] { end_of_event(); }};
+  std::unique_ptr<ScriptedOwner> owner = std::make_unique<ScriptedOwner>(thread);
   ByteVector taken;
 
  private:
   std::pair<net::Socket, net::Socket> in_ = net::connected_pair(context_);
   std::pair<net::Socket, net::Socket> out_ = net::connected_pair(context_);
   bool releasing_ = false;
+  bool told_again_ = false;
 
  public:
-  Pump pump{*owner, thread, Sender::client, in_.second, out_.first};
+  PumpSocket source{thread, net::Descriptor(in_.second.release())};
+  PumpSocket sink{thread, net::Descriptor(out_.first.release())};
+  Pump pump{*owner, thread, Sender::client, source, sink};
 };
 
 // Has the pump serve one request at a time, so that the order of the output is known.

@@ -80,8 +80,9 @@ class PumpOutputTest : public ::testing::Test {
   net::Socket& taker_ = out_.second;
   CountingClock clock_;
   FaultyCalls calls_;
-  PumpThread thread_{clock_, calls_, [] {}};
-  PumpOutput output_{sink_, thread_};
+  net::EpollSet set_;
+  PumpThread thread_{set_, clock_, calls_, [] {}};
+  PumpOutput output_{sink_.native_handle(), thread_};
   std::vector<std::byte> expected_;
   std::vector<std::byte> taken_;
 };
