@@ -27,7 +27,8 @@ bool contends(const stage::Stage& stage, const PendingIo& io, bool any_client) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(SettingsPtr settings, std::size_t workers, WakeUp wake_up, TimePoint now)
+Dispatcher::Dispatcher(WorkerSettingsPtr settings, std::size_t workers, WakeUp wake_up,
+                       TimePoint now)
     : StageGate(settings->config, now),
       wake_up_(std::move(wake_up)),
       inboxes_(workers),
@@ -35,7 +36,7 @@ Dispatcher::Dispatcher(SettingsPtr settings, std::size_t workers, WakeUp wake_up
       settings_(std::move(settings)) {}
 
 void Dispatcher::use(Config config, TimePoint now) {
-  auto settings = std::make_shared<const Settings>(std::move(config), settings_.get());
+  auto settings = std::make_shared<const WorkerSettings>(std::move(config), settings_.get());
   act(now, [&](stage::Stage& stage, TimePoint at) {
     stage.reconfigure(settings->config, at);
     settings_before_.swap(settings_);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "control/gate/stage_gate.h"
 #include "proxy/pending_io.h"
-#include "proxy/settings.h"
+#include "proxy/worker_settings.h"
 #include "stage/stage.h"
 
 namespace vpfs::proxy {
@@ -57,14 +57,14 @@ class Dispatcher final : public control::StageGate {
   // Called without the lock when another worker has to take its turn. It must only post.
   using WakeUp = std::function<void(std::size_t worker)>;
 
-  Dispatcher(SettingsPtr settings, std::size_t workers, WakeUp wake_up, TimePoint now);
+  Dispatcher(WorkerSettingsPtr settings, std::size_t workers, WakeUp wake_up, TimePoint now);
 
   // Puts a configuration into force. Each worker gets the settings with its next turn.
   void use(Config config, TimePoint now);
   // The same with another part of the stage alone.
   void reconfigure(const stage::Config& config, TimePoint now) override;
   // Those in force. For the thread that changes them.
-  [[nodiscard]] const SettingsPtr& settings() const { return settings_; }
+  [[nodiscard]] const WorkerSettingsPtr& settings() const { return settings_; }
 
   // As stage::Stage::abandon(), for all of them under one lock.
   void abandon(const std::vector<PendingIo*>& ios, TimePoint now);
@@ -84,7 +84,7 @@ class Dispatcher final : public control::StageGate {
     // takes another turn with the new epoch.
     std::uint64_t epoch = 0;
     std::size_t slots_given_up = 0;
-    SettingsPtr settings;  // in force; null: the epoch is the same, and so are they
+    WorkerSettingsPtr settings;  // in force; null: the epoch is the same, and so are they
   };
   // Accounts for the turn. Appends to `released` the requests that `worker` is to forward now,
   // those of its inbox included.
@@ -101,14 +101,15 @@ class Dispatcher final : public control::StageGate {
   void abandon(stage::Stage& stage, PendingIo& io, TimePoint now);
 
   const WakeUp wake_up_;
-  SettingsPtr settings_before_;  // freed by the thread that changes them, so that no worker stalls
+  WorkerSettingsPtr
+      settings_before_;  // freed by the thread that changes them, so that no worker stalls
   // The gate's lock guards what follows, and the stage::Held part of every PendingIo in it.
   std::vector<std::vector<PendingIo*>> inboxes_;
   std::vector<std::size_t> to_wake_;
   std::vector<stage::Held*> let_go_;   // used within one turn
   std::vector<std::uint64_t> epochs_;  // of each worker
   std::uint64_t epoch_ = 0;
-  SettingsPtr settings_;
+  WorkerSettingsPtr settings_;
 };
 
 }  // namespace vpfs::proxy

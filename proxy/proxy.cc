@@ -62,7 +62,7 @@ Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, co
              std::optional<net::Endpoint> upstream)
     : shared_(clock, std::move(upstream)),
       dispatcher_(
-          std::make_shared<const Settings>(
+          std::make_shared<const WorkerSettings>(
               control::with_stage(own(*live.file), live.state->composed().config)),
           own(*live.file).workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
           clock.now()),

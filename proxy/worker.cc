@@ -94,7 +94,7 @@ void Worker::begin_session(net::Descriptor client_socket, const net::Endpoint& c
 Result<void> Worker::begin_opening(net::Descriptor client_socket, const net::Endpoint& client,
                                    const net::Endpoint& upstream) {
   Result<net::Descriptor> server = net::begin_connect(upstream);
-  if (!server) return std::unexpected(std::move(server.error()));
+  VPFS_TRY(server);
   Opening& opening =
       openings_.emplace_back(set_, std::move(client_socket), std::move(*server),
                              [this](Opening& opening_done) { opened(opening_done); });

@@ -128,7 +128,7 @@ DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
       clock_(clock),
       jobs_(options.jobs, clock),
       gate_(
-          std::make_shared<const Settings>(
+          std::make_shared<const MountSettings>(
               control::with_stage(own(*live.file), live.state->composed().config)),
           [this](TimePoint by) { ask_by(by); }, std::random_device()(), clock.now()),
       host_(*this, gate_, std::move(live),

@@ -50,7 +50,7 @@ TEST_F(AddedPolicyTest, TheSummaryHasItsSettingsAndItsWord) {
 TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   TimePoint now = TimePoint{} + 10s;
   Dispatcher dispatcher(
-      std::make_shared<const Settings>(config_), 1, [](std::size_t) {}, now);
+      std::make_shared<const WorkerSettings>(config_), 1, [](std::size_t) {}, now);
   PendingIo io;
   const stage::VirtualPfsId id =
       dispatcher.find({.virtual_pfs = "a", .declared_name = "a"}, now).id;

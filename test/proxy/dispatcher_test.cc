@@ -26,7 +26,7 @@ class DispatcherTest : public ::testing::Test {
   void make(std::uint32_t depth, std::size_t workers = 1) { make(config_of(depth), workers); }
   void make(const Config& config, std::size_t workers) {
     dispatcher_ = std::make_unique<Dispatcher>(
-        std::make_shared<const Settings>(config), workers,
+        std::make_shared<const WorkerSettings>(config), workers,
         [this](std::size_t worker) { woken_.push_back(worker); }, now_);
   }
 
@@ -122,7 +122,7 @@ TEST_F(DispatcherTest, EachWorkerGetsOtherSettingsOnce) {
   make(1, 2);
   (void)turn({}, 0);
   EXPECT_EQ(next_.settings, nullptr);
-  const SettingsPtr before = dispatcher_->settings();
+  const WorkerSettingsPtr before = dispatcher_->settings();
   dispatcher_->reconfigure(config_of(3), now_);
   EXPECT_EQ(woken_, (std::vector<std::size_t>{0, 1}));
   for (const std::size_t worker : {0U, 1U}) {
