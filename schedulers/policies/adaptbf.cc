@@ -111,14 +111,15 @@ Result<void> AdapTbf::set_share(AppId app, const Share& share, TimePoint now) {
     finish_ending(now);
     if (jobs_[index].ended) end_account(static_cast<std::uint32_t>(app));
   }
-  jobs_[index].nodes = share.own_value(kWords[0].name).value_or(share.weight);
+  jobs_[index].nodes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(share.own_value(kWords[0].name).value_or(share.weight), UINT32_MAX));
   if (!jobs_[index].has_bucket) limits_.lift(app);
   const Result<void> set = tbf_.set_share(app, {.rank = share.rank}, now);
   set_level(static_cast<std::uint32_t>(app), share.rank ? 0 : jobs_[index].nodes, now);
   return set;
 }
 
-void AdapTbf::set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now) {
+void AdapTbf::set_level(std::uint32_t index, std::uint32_t nodes, TimePoint now) {
   const std::uint64_t before = std::exchange(jobs_[index].level, nodes);
   if (before == nodes) return set_place(index, now);
   bool changed = false;
@@ -321,14 +322,14 @@ void AdapTbf::allot(const AdapTbfAllocator::Allocation& to, TimePoint now) {
   const std::int64_t change = to.record - std::exchange(job.record, to.record);
   (change > 0 ? job.lent : job.borrowed) += static_cast<std::uint64_t>(std::abs(change));
   job.has_bucket = true;
-  job.bucket_period = period_;
+  job.bucket_period = static_cast<std::uint8_t>(period_);
   with_bucket_.push_back(to.job);
   set_bucket(to.job, to.tokens, now);
 }
 
 void AdapTbf::lift_bucket(std::uint32_t index, TimePoint now) {
   Job& job = jobs_[index];
-  if (job.bucket_period == period_) return;
+  if (job.bucket_period == static_cast<std::uint8_t>(period_)) return;
   job.has_bucket = false;
   limits_.lift(AppId{index});
   tbf_.limits_changed(AppId{index}, now);

@@ -67,22 +67,22 @@ class AdapTbf final : public Policy {
   [[nodiscard]] StatusFields server(TimePoint now) const override;
 
  private:
-  // The first line is touched for each request.
-  struct alignas(64) Job {
+  struct Job {
     Cost queued = 0;
-    Cost asked = 0;            // in its period: queued when it began, and what came since
-    Cost asked_before = 0;     // the same of the period before
-    std::uint64_t period = 0;  // the last one in which it was looked at
-    std::uint64_t nodes = 1;
-    std::uint64_t level = 0;  // the nodes of its level in levels_; zero: none
-    bool active = false;      // in active_
-    bool has_bucket = false;
-    bool ended = false;               // removed; what it has queued counts as a job's of one node
-    std::uint64_t bucket_period = 0;  // in which it was last given one
+    Cost asked = 0;         // in its period: queued when it began, and what came since
+    Cost asked_before = 0;  // the same of the period before
     std::int64_t record = 0;
     std::uint64_t lent = 0;
     std::uint64_t borrowed = 0;
+    std::uint32_t nodes = 1;
+    std::uint32_t level = 0;         // the nodes of its level in levels_; zero: none
+    std::uint32_t period = 0;        // the last one in which it was looked at
+    std::uint8_t bucket_period = 0;  // the end of its number; in which it was last given a bucket
+    bool active = false;             // in active_
+    bool has_bucket = false;
+    bool ended = false;  // removed; what it has queued counts as a job's of one node
   };
+  static_assert(sizeof(Job) == 64);
   // What is done for each job, one after the other, when a period has ended.
   enum class Ending : std::uint8_t {
     count_demands,
@@ -106,7 +106,7 @@ class AdapTbf final : public Policy {
   void begin_period_of(std::uint32_t index);
   void ask(std::uint32_t index, Cost cost);
   // Moves a job from its level to the level of `nodes`; zero: to none.
-  void set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now);
+  void set_level(std::uint32_t index, std::uint32_t nodes, TimePoint now);
   // Puts the job at the place that its level has in the hierarchy now.
   void set_place(std::uint32_t index, TimePoint now);
   // Ends the periods that are over by now.
@@ -149,7 +149,7 @@ class AdapTbf final : public Policy {
   std::vector<std::uint32_t> had_bucket_;
   std::vector<AdapTbfAllocator::Demand> demands_;
   std::uint64_t budget_ = 0;
-  std::uint64_t period_ = 0;  // the number of the present one
+  std::uint32_t period_ = 0;  // the number of the present one
   TimePoint period_start_ = {};
   TimePoint observed_since_ = {};  // not before period_start_
   CapacityEstimate::Period observed_;
