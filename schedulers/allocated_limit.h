@@ -34,7 +34,7 @@ class AllocatedLimit {
   // When the tokens are there; the past without a limit, and never while the rate is zero.
   [[nodiscard]] TimePoint ready_at(std::uint64_t tokens) const {
     if (!is_set_) return TimePoint::min();
-    return rate_ == 0 ? TimePoint::max() : bucket_.ready_at(tokens);
+    return rate_ == 0 ? kNever : bucket_.ready_at(tokens);
   }
   // `from` as in TokenBucket.
   void take(std::uint64_t tokens, TimePoint from) {

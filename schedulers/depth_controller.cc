@@ -71,7 +71,7 @@ std::int64_t square_root(std::int64_t part) {
 }
 
 TimePoint later(TimePoint now, Duration by) {
-  return TimePoint::max() - by < now ? TimePoint::max() : now + by;
+  return kNever - by < now ? kNever : now + by;
 }
 
 // 1 - a / b, with a capped at four times b.

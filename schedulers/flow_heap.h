@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/wide.h"
+
 namespace vpfs {
 
 // A 4-ary min-heap of flows by tag; of equal tags, the smaller flow comes first. A change costs
@@ -32,14 +34,12 @@ class FlowHeap {
   void prefetch(std::uint32_t flow) const { __builtin_prefetch(&places_[flow]); }
 
  private:
-  __extension__ using Whole = unsigned __int128;
-
   // Compared as one number of 128 bits, which needs no branch.
   struct Entry {
     std::uint64_t tag = 0;
     std::uint32_t flow = 0;
 
-    [[nodiscard]] Whole whole() const { return Whole{tag} << 64 | flow; }
+    [[nodiscard]] Wide whole() const { return Wide{tag} << 64 | flow; }
     [[nodiscard]] bool before(const Entry& other) const { return whole() < other.whole(); }
   };
   static constexpr std::size_t kChildren = 4;

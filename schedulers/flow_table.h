@@ -122,7 +122,7 @@ class FlowTable {
  private:
   // The last late request of a flow, and the earliest arrival of those in the queue with it.
   struct Late {
-    TimePoint arrival = TimePoint::max();
+    TimePoint arrival = kNever;
     std::uint64_t order = 0;
   };
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/wide.h"
+
 namespace vpfs {
 
 // The order of flows by key: a 4-ary tournament. Every flow has a leaf of its own, and each inner
@@ -48,8 +50,6 @@ class FlowTournament {
   }
 
  private:
-  __extension__ using Whole = unsigned __int128;
-
   // Compared as one number of 128 bits, which needs no branch. The default comes after all flows.
   struct Entry {
     std::uint64_t tag = ~std::uint64_t{0};
@@ -57,7 +57,7 @@ class FlowTournament {
 
     [[nodiscard]] bool is_nobody() const { return order_and_flow == ~std::uint64_t{0}; }
     [[nodiscard]] std::uint32_t flow() const { return static_cast<std::uint32_t>(order_and_flow); }
-    [[nodiscard]] Whole whole() const { return Whole{tag} << 64 | order_and_flow; }
+    [[nodiscard]] Wide whole() const { return Wide{tag} << 64 | order_and_flow; }
     [[nodiscard]] bool before(const Entry& other) const { return whole() < other.whole(); }
   };
   static constexpr std::uint64_t kOrders = std::uint64_t{1} << 32;

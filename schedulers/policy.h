@@ -16,8 +16,6 @@
 
 namespace vpfs {
 
-// A time that never comes.
-
 // A flow's requests in the queue and at the data server.
 struct FlowState {
   std::size_t queued = 0;
