@@ -40,8 +40,11 @@ class EpollSet {
   // Tells the members of what has happened, and waits up to `patience` for something to happen.
   // Returns whether anything had.
   bool serve(Duration patience);
-  // Forgets what serve() has not told yet, from inside.
-  void drop_rest() { count_ = 0; }
+  // Nothing is told after it, also from inside, and no member can be added.
+  void close() {
+    count_ = 0;
+    epoll_.close();
+  }
 
   // Readable when serve() would find something.
   [[nodiscard]] int descriptor() const { return epoll_.get(); }

@@ -24,8 +24,8 @@ Result<std::unique_ptr<ReadySet>> ReadySet::make(asio::io_context& context) {
 }
 
 void ReadySet::close() {
-  set_.drop_rest();
   if (loop_.is_open()) (void)loop_.release();
+  set_.close();
 }
 
 void ReadySet::wait() {
