@@ -33,10 +33,10 @@
 #include "base/joined.h"
 #include "base/one_line.h"
 #include "base/result.h"
-#include "fuse/descriptor.h"
 #include "fuse/direct_io.h"
 #include "fuse/message.h"
 #include "fuse/mount_table.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -225,7 +225,7 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   }
   mount->mounted_ = true;
   // libfuse closes its own when it unmounts.
-  mount->first_ = Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0));
+  mount->first_ = net::Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0));
   if (Result<void> greeted = mount->greet(options); !greeted)
     return problem(greeted.error().message);
   mount->read_ahead_far(options.read_ahead);
@@ -271,7 +271,8 @@ Result<void> MountPoint::greet(const Options& options) {
     return fail(size < 0 ? error_text(errno) : "the kernel said nothing");
   }
   greeting_.assign(room.begin(), room.begin() + size);
-  Result<std::unique_ptr<Channel>> channel = new_channel(Descriptor(::open("/dev/null", O_RDWR)));
+  Result<std::unique_ptr<Channel>> channel =
+      new_channel(net::Descriptor(::open("/dev/null", O_RDWR)));
   VPFS_TRY(channel);
   last_words.clear();
   std::vector<std::byte> answer = answer_greeting(**channel);
@@ -329,7 +330,7 @@ void MountPoint::read_ahead_far(std::size_t size) {
 
 Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {
   const int flags = O_RDWR | O_CLOEXEC | (non_blocking ? O_NONBLOCK : 0);
-  Descriptor descriptor(::open("/dev/fuse", flags));
+  net::Descriptor descriptor(::open("/dev/fuse", flags));
   if (!descriptor) return fail("/dev/fuse: " + error_text(errno));
   auto first = static_cast<std::uint32_t>(first_.get());
   if (::ioctl(descriptor.get(), FUSE_DEV_IOC_CLONE, &first) != 0) {
@@ -340,7 +341,7 @@ Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {
   return channel;
 }
 
-Result<std::unique_ptr<Channel>> MountPoint::new_channel(Descriptor descriptor) {
+Result<std::unique_ptr<Channel>> MountPoint::new_channel(net::Descriptor descriptor) {
   fuse_session* const session = new_session(arguments_, operations_, owner_);
   if (session == nullptr) return fail("libfuse: " + last_words);
   const fuse_custom_io calls = {.writev = write_answer,

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "fuse/channel.h"
-#include "fuse/descriptor.h"
+#include "net/descriptor.h"
 
 struct fuse_lowlevel_ops;
 struct fuse_conn_info;
@@ -59,7 +59,7 @@ class MountPoint {
  private:
   MountPoint(const Options& options, const fuse_lowlevel_ops& operations, void* owner);
   [[nodiscard]] Result<void> greet(const Options& options);
-  [[nodiscard]] Result<std::unique_ptr<Channel>> new_channel(Descriptor descriptor);
+  [[nodiscard]] Result<std::unique_ptr<Channel>> new_channel(net::Descriptor descriptor);
   [[nodiscard]] std::vector<std::byte> answer_greeting(Channel& channel);
   void read_ahead_far(std::size_t size);
   [[nodiscard]] Result<void> allow_suid_and_devices(const Options& options);
@@ -69,7 +69,7 @@ class MountPoint {
   void* owner_;
   std::vector<std::string> arguments_;  // of libfuse
   fuse_session* session_ = nullptr;
-  Descriptor first_;  // of the mount; others are its clones
+  net::Descriptor first_;  // of the mount; others are its clones
   bool mounted_ = false;
   bool has_direct_io_ = false;
   std::vector<std::byte> greeting_;  // the kernel's

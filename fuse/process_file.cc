@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "fuse/descriptor.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 // Most environments fit.
 constexpr std::size_t kFirstRead = std::size_t{8} * 1024;
 
-Descriptor open_file(std::string_view processes, pid_t process, std::string_view name) {
+net::Descriptor open_file(std::string_view processes, pid_t process, std::string_view name) {
   const std::string path = fmt::format("{}/{}/{}", processes, process, name);
-  return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  return net::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
 }
 
 // The kernel may give less than there is: an environment comes a page at a time.
@@ -36,14 +36,14 @@ std::size_t fill(int file, std::span<char> buffer) {
 
 std::string_view read_process_file(std::string_view processes, pid_t process, std::string_view name,
                                    std::span<char> buffer) {
-  const Descriptor file = open_file(processes, process, name);
+  const net::Descriptor file = open_file(processes, process, name);
   return file ? std::string_view(buffer.data(), fill(file.get(), buffer)) : "";
 }
 
 std::string read_process_file(std::string_view processes, pid_t process, std::string_view name,
                               std::size_t most) {
   std::string text;
-  const Descriptor file = open_file(processes, process, name);
+  const net::Descriptor file = open_file(processes, process, name);
   if (!file) return text;
   std::size_t size = 0;
   for (std::size_t room = std::min(kFirstRead, most);; room = std::min(2 * room, most)) {

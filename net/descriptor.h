@@ -21,7 +21,9 @@ class Descriptor {
   void close() {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
+  [[nodiscard]] int release() { return std::exchange(number_, -1); }
   [[nodiscard]] int get() const { return number_; }
+  [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
 
  private:
   int number_ = -1;

@@ -81,9 +81,6 @@ struct Step {
   };
   Action action = Action::need_more;
   std::uint64_t size = 0;
-  // With need_more: the sender waits for the other side, as far as the protocol shows. Looking for
-  // more would find nothing.
-  bool silent = false;
   // With forward: the I/O that ends when the last of the `size` bytes is received.
   std::optional<FinishedIo> finished = std::nullopt;
 };

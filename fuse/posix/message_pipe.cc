@@ -25,10 +25,10 @@ bool MessagePipe::open(std::size_t largest_write) {
   if (descriptor_) return true;
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return false;
-  const Descriptor out(ends[0]);
-  const Descriptor in(ends[1]);
+  const net::Descriptor out(ends[0]);
+  const net::Descriptor in(ends[1]);
   const std::string path = fmt::format("/proc/self/fd/{}", in.get());
-  Descriptor both(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  net::Descriptor both(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   if (!both || set_pipe_size(both.get(), 2 * largest_write) / Buffer::kPage <
                    pages_of_message(largest_write)) {
     return false;

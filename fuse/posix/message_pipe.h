@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "fuse/descriptor.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 
@@ -21,14 +21,14 @@ class MessagePipe {
   // A pipe for messages with writes of that size, if it has none. False: there is none now.
   [[nodiscard]] bool open(std::size_t largest_write);
   // What it holds is dropped.
-  void close() { descriptor_ = Descriptor(); }
+  void close() { descriptor_ = net::Descriptor(); }
   // Takes so many bytes out. False: it has fewer.
   [[nodiscard]] bool take(std::span<std::byte> into) const;
   // It holds `bytes` and is not filled again, so its room for more is given back.
   void fit(std::size_t bytes) const;
 
  private:
-  Descriptor descriptor_;
+  net::Descriptor descriptor_;
 };
 
 }  // namespace vpfs::fuse

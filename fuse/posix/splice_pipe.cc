@@ -21,11 +21,11 @@ constexpr std::size_t kWanted = 2 * kLargestIo;
 constexpr std::size_t kEnough = kLargestIo;
 
 // The bytes that it holds; 0: there is none.
-std::size_t make_pipe(Descriptor& out, Descriptor& in) {
+std::size_t make_pipe(net::Descriptor& out, net::Descriptor& in) {
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return 0;
-  out = Descriptor(ends[0]);
-  in = Descriptor(ends[1]);
+  out = net::Descriptor(ends[0]);
+  in = net::Descriptor(ends[1]);
   const std::size_t size = set_pipe_size(in.get(), kWanted);
   return size >= kWanted ? size : set_pipe_size(in.get(), kEnough);
 }
@@ -33,8 +33,8 @@ std::size_t make_pipe(Descriptor& out, Descriptor& in) {
 }  // namespace
 
 bool SplicePipe::has_room_for(std::size_t size) {
-  Descriptor out;
-  Descriptor in;
+  net::Descriptor out;
+  net::Descriptor in;
   return make_pipe(out, in) / kPage >= pages_of_message(size);
 }
 
@@ -46,8 +46,8 @@ bool SplicePipe::open() {
 }
 
 void SplicePipe::close() {
-  out_ = Descriptor();
-  in_ = Descriptor();
+  out_ = net::Descriptor();
+  in_ = net::Descriptor();
 }
 
 bool SplicePipe::drain(std::span<std::byte> data) {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "fuse/channel.h"
-#include "fuse/descriptor.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 
@@ -31,7 +31,7 @@ class SplicePipe {
   // Takes out what the pipe holds: an answer's head and `data.size()` bytes. False: it does not.
   [[nodiscard]] bool drain(std::span<std::byte> data);
 
-  Descriptor out_, in_;
+  net::Descriptor out_, in_;
   std::size_t room_ = 0;  // bytes of whole pages
   bool refused_ = false;
 };

@@ -153,11 +153,7 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
 
 Step BeegfsConversation::server_bytes(std::span<const std::byte> bytes) {
   if (phase_ == Phase::read_answer) return read_answer(bytes);
-  if (bytes.empty()) {
-    Step step = need(kMessageHeaderSize);
-    step.silent = phase_ != Phase::write_answer && answers_due_ == 0;
-    return step;
-  }
+  if (bytes.empty()) return need(kMessageHeaderSize);
   const auto header = decode_message_header(bytes);
   if (!header) {
     if (header.error() == HeaderError::need_more) return need(kMessageHeaderSize);

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fuse/descriptor.h"
+#include "net/descriptor.h"
 #include "test/fuse/mount_process.h"
 #include "test/support/process.h"
 
@@ -38,7 +38,7 @@ rules:
 TEST_F(MountFlags, AMappedPageOfAFileThatIsAppendedToKeepsItsPlace) {
   MountProcess mount({.config = kConfig});
   const std::string name = mount.path() / "file";
-  const Descriptor file(::open(name.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600));
+  const net::Descriptor file(::open(name.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600));
   ASSERT_TRUE(file) << std::strerror(errno);
   const std::string pages(2 * kPage, 'A');
   ASSERT_EQ(::write(file.get(), pages.data(), pages.size()), static_cast<ssize_t>(pages.size()));
@@ -54,7 +54,7 @@ TEST_F(MountFlags, AMappedPageOfAFileThatIsAppendedToKeepsItsPlace) {
 TEST_F(MountFlags, WhatAppendsIsDecidedByEachWrite) {
   MountProcess mount({.config = kConfig});
   const std::string name = mount.path() / "file";
-  const Descriptor file(::open(name.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600));
+  const net::Descriptor file(::open(name.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600));
   ASSERT_TRUE(file) << std::strerror(errno);
   ASSERT_EQ(::write(file.get(), "AAAA", 4), 4);
   ASSERT_EQ(::fcntl(file.get(), F_SETFL, 0), 0);
@@ -68,10 +68,10 @@ TEST_F(MountFlags, WhatAppendsIsDecidedByEachWrite) {
 TEST_F(MountFlags, AppendsGoBehindWhatOthersHaveAppended) {
   MountProcess mount({.config = kConfig});
   const auto open = [](const fs::path& place) {
-    return Descriptor(::open(place.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600));
+    return net::Descriptor(::open(place.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600));
   };
-  const Descriptor here = open(mount.path() / "file");
-  const Descriptor below = open(mount.below() / "file");
+  const net::Descriptor here = open(mount.path() / "file");
+  const net::Descriptor below = open(mount.below() / "file");
   ASSERT_TRUE(here);
   ASSERT_TRUE(below);
   std::string expected;

@@ -16,7 +16,7 @@
 namespace vpfs::fuse {
 namespace {
 
-void answer_attributes(fuse_req_t request, PosixFileSystem& files, const Descriptor& object) {
+void answer_attributes(fuse_req_t request, PosixFileSystem& files, const net::Descriptor& object) {
   struct stat attributes = {};
   if (::fstat(object.get(), &attributes) != 0) {
     fuse_reply_err(request, errno);
@@ -37,7 +37,7 @@ void getattr(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number,
   }
 }
 
-int change_mode(const Inode& inode, const Descriptor& object, mode_t mode) {
+int change_mode(const Inode& inode, const net::Descriptor& object, mode_t mode) {
   // Linux has no modes of symbolic links.
   if (inode.type == S_IFLNK) return EOPNOTSUPP;
   const std::string path = PosixFileSystem::path_to(object);
@@ -52,7 +52,7 @@ int change_mode(const Inode& inode, const Descriptor& object, mode_t mode) {
   return become(0, 0) && ::chmod(path.c_str(), mode) == 0 ? 0 : errno;
 }
 
-int change_owner(const Descriptor& object, const struct stat& wanted, int which) {
+int change_owner(const net::Descriptor& object, const struct stat& wanted, int which) {
   const uid_t uid = (which & FUSE_SET_ATTR_UID) != 0 ? wanted.st_uid : static_cast<uid_t>(-1);
   const gid_t gid = (which & FUSE_SET_ATTR_GID) != 0 ? wanted.st_gid : static_cast<gid_t>(-1);
   return ::fchownat(object.get(), "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0 ? 0
@@ -60,13 +60,13 @@ int change_owner(const Descriptor& object, const struct stat& wanted, int which)
 }
 
 // A process that has the file open for writing may cut it, whatever its mode says now.
-int change_size(const Descriptor& object, off_t size, const fuse_file_info* info) {
+int change_size(const net::Descriptor& object, off_t size, const fuse_file_info* info) {
   const int result = info != nullptr ? ::ftruncate(OpenFiles::at(info->fh).descriptor.get(), size)
                                      : ::truncate(PosixFileSystem::path_to(object).c_str(), size);
   return result == 0 ? 0 : errno;
 }
 
-int change_times(const Inode& inode, const Descriptor& object, const struct stat& wanted,
+int change_times(const Inode& inode, const net::Descriptor& object, const struct stat& wanted,
                  int which) {
   std::array<timespec, 2> times = {timespec{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
                                    timespec{.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
@@ -97,7 +97,7 @@ void setattr(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, stru
     fuse_reply_err(request, errno);
     return;
   }
-  const Descriptor& object = *path;
+  const net::Descriptor& object = *path;
   int problem = 0;
   // chown(-1, -1) comes without anything: it changes the time of the last change. So does what
   // clears set-user-id bits before a write, which the write below does anyway.

@@ -18,7 +18,7 @@ namespace {
 void opendir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_file_info* info) {
   OpenPlace place(files.inodes(), fuse_req_ctx(request)->uid, Inodes::Patience::enough);
   const ObjectPath path = place ? files.path(number) : nullptr;
-  Descriptor opened(path ? files.open_again(*path, O_RDONLY | O_DIRECTORY) : -1);
+  net::Descriptor opened(path ? files.open_again(*path, O_RDONLY | O_DIRECTORY) : -1);
   DIR* const stream = opened ? ::fdopendir(opened.get()) : nullptr;
   if (stream == nullptr) {
     fuse_reply_err(request, errno);

@@ -68,10 +68,10 @@ int open_entry(int directory, const char* name, int flags, mode_t mode) {
 
 FoundEntry find_entry(int directory, const char* name) {
   FoundEntry entry;
-  entry.opened = Descriptor(open_resolved(directory, name, O_PATH, 0, RESOLVE_NO_XDEV));
+  entry.opened = net::Descriptor(open_resolved(directory, name, O_PATH, 0, RESOLVE_NO_XDEV));
   if (!entry && errno == EXDEV) {
     entry.is_mount = true;
-    entry.opened = Descriptor(open_entry(directory, name, O_PATH, 0));
+    entry.opened = net::Descriptor(open_entry(directory, name, O_PATH, 0));
   }
   if (!entry) return entry;
   const int opened = entry.opened.get();

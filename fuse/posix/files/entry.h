@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "fuse/descriptor.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 
@@ -14,7 +14,7 @@ namespace vpfs::fuse {
 
 // An entry of a directory, and what it leads to.
 struct FoundEntry {
-  Descriptor opened = {};       // with O_PATH; -1 with errno: it cannot be opened
+  net::Descriptor opened = {};  // with O_PATH; -1 with errno: it cannot be opened
   bool is_mount = false;        // something is mounted there, which `opened` is the root of
   struct stat attributes = {};  // its own
 

@@ -76,9 +76,9 @@ HandleAnchor::HandleAnchor(int directory) {
   if (!handle) return;
   const OwnCapabilities own;
   // It must not be opened with O_PATH.
-  Descriptor anchor(::open(fmt::format("/proc/self/fd/{}", directory).c_str(),
-                           O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const Descriptor again(anchor ? handle->open(anchor.get(), O_PATH) : -1);
+  net::Descriptor anchor(::open(fmt::format("/proc/self/fd/{}", directory).c_str(),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const net::Descriptor again(anchor ? handle->open(anchor.get(), O_PATH) : -1);
   if (!again) return;
   anchor_ = std::move(anchor);
   mount_ = handle->mount;

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "fuse/descriptor.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 
@@ -41,7 +41,7 @@ class HandleAnchor {
   [[nodiscard]] int descriptor() const { return anchor_.get(); }
 
  private:
-  Descriptor anchor_;
+  net::Descriptor anchor_;
   int mount_ = -1;
 };
 

@@ -21,7 +21,7 @@ namespace {
 constexpr int kOpenToRun = 0x20;
 
 OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, OpenPlace place,
-                      Descriptor descriptor) {
+                      net::Descriptor descriptor) {
   auto file = std::make_shared<OpenFile>();
   file->place = std::move(place);
   file->descriptor = std::move(descriptor);
@@ -51,10 +51,10 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
 
 // A program that its user may run but not read. The kernel opens it to run it, and lets no process
 // read it.
-int open_to_run(PosixFileSystem& files, const Descriptor& path, const fuse_ctx& caller) {
+int open_to_run(PosixFileSystem& files, const net::Descriptor& path, const fuse_ctx& caller) {
   const std::string name = PosixFileSystem::path_to(path);
   if (::faccessat(AT_FDCWD, name.c_str(), X_OK, AT_EACCESS) != 0 || !become(0, 0)) return -1;
-  Descriptor opened(files.open_again(path, O_RDONLY));
+  net::Descriptor opened(files.open_again(path, O_RDONLY));
   const int problem = errno;
   const bool back = become(caller.uid, caller.gid);
   errno = problem;
@@ -63,7 +63,7 @@ int open_to_run(PosixFileSystem& files, const Descriptor& path, const fuse_ctx& 
 
 // The descriptor neither appends nor gives up where a process of the caller would wait. A file that
 // can only be appended to keeps the former.
-void serve(const Descriptor& opened, int flags) {
+void serve(const net::Descriptor& opened, int flags) {
   (void)::fcntl(opened.get(), F_SETFL, flags & ~O_APPEND);
 }
 
@@ -71,7 +71,7 @@ void serve(const Descriptor& opened, int flags) {
 // an end, or a file with a lease. To open these may take long, and the kernel keeps the directory
 // locked meanwhile. So such an open does not wait: with ESTALE the kernel looks the name up again.
 int make(int directory, const char* name, int flags, mode_t mode) {
-  Descriptor opened(open_entry(directory, name, flags | O_CREAT | O_NONBLOCK, mode));
+  net::Descriptor opened(open_entry(directory, name, flags | O_CREAT | O_NONBLOCK, mode));
   struct stat its = {};
   const bool would_wait = !opened && (errno == ENXIO || errno == EWOULDBLOCK);
   if (would_wait || (opened && ::fstat(opened.get(), &its) == 0 && !S_ISREG(its.st_mode))) {
@@ -86,10 +86,10 @@ void open(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_fi
   const fuse_ctx& caller = *fuse_req_ctx(request);
   OpenPlace place(files.inodes(), caller.uid, Inodes::Patience::enough);
   const ObjectPath path = place ? files.path(number) : nullptr;
-  Descriptor opened(path ? files.open_again(*path, info->flags) : -1);
+  net::Descriptor opened(path ? files.open_again(*path, info->flags) : -1);
   if (opened && (info->flags & O_APPEND) != 0) serve(opened, info->flags);
   if (!opened && path && errno == EACCES && (info->flags & kOpenToRun) != 0) {
-    opened = Descriptor(open_to_run(files, *path, caller));
+    opened = net::Descriptor(open_to_run(files, *path, caller));
   }
   if (!opened) {
     fuse_reply_err(request, errno);
@@ -108,7 +108,7 @@ void create(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const
   OpenPlace place(files.inodes(), caller.uid, Inodes::Patience::brief);
   const bool may = place && files.inodes().may_know_more(caller.uid);
   const ObjectPath directory = may ? files.path(parent) : nullptr;
-  Descriptor opened(directory ? make(directory->get(), name, info->flags, mode) : -1);
+  net::Descriptor opened(directory ? make(directory->get(), name, info->flags, mode) : -1);
   fuse_entry_param entry = {};
   const int problem =
       opened

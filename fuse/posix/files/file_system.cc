@@ -34,7 +34,7 @@ void init(void* owner, fuse_conn_info* connection) {
 
 // Whether a file system has ACLs of POSIX. One that has none says so of every object. The kernel
 // would ask it for the ACLs of each object that a user touches, and take the answer for an error.
-bool has_acl_at(const Descriptor& root) {
+bool has_acl_at(const net::Descriptor& root) {
   const std::string path = PosixFileSystem::path_to(root);
   if (::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) >= 0) return true;
   return errno != EOPNOTSUPP && errno != ENOSYS;
@@ -62,11 +62,11 @@ Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open(Options options, 
     return fail(fmt::format("{}: {}", what, std::generic_category().message(errno)),
                 {errno, std::generic_category()});
   };
-  Descriptor root(::open(options.source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  net::Descriptor root(::open(options.source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return problem(options.source);
   struct stat attributes = {};
   if (::fstat(root.get(), &attributes) != 0) return problem(options.source);
-  Descriptor descriptors(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  net::Descriptor descriptors(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!descriptors) return problem("/proc/self/fd");
   const bool has_acl = options.acl && has_acl_at(root);
   std::unique_ptr<PosixFileSystem> files(new PosixFileSystem(
@@ -75,8 +75,9 @@ Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open(Options options, 
   return files;
 }
 
-PosixFileSystem::PosixFileSystem(Options options, Descriptor root, const struct stat& attributes,
-                                 Descriptor descriptors, ProcessJobs& jobs, const Clock& clock)
+PosixFileSystem::PosixFileSystem(Options options, net::Descriptor root,
+                                 const struct stat& attributes, net::Descriptor descriptors,
+                                 ProcessJobs& jobs, const Clock& clock)
     : options_(std::move(options)),
       inodes_(std::move(root), attributes, limits_for(options_.shared)),
       descriptors_(std::move(descriptors)),
@@ -138,7 +139,7 @@ int PosixFileSystem::enter(int opened, const Inodes::Cause& cause, fuse_entry_pa
   entry.attr_timeout = seconds(options_.attribute_timeout);
   entry.entry_timeout = seconds(options_.entry_timeout);
   const std::string name = std::to_string(opened);
-  Descriptor path(::openat(descriptors_.get(), name.c_str(), O_PATH | O_CLOEXEC));
+  net::Descriptor path(::openat(descriptors_.get(), name.c_str(), O_PATH | O_CLOEXEC));
   if (!path || ::fstat(opened, &entry.attr) != 0) return errno;
   const Inode* const found = inodes_.look_up(std::move(path), entry.attr, cause);
   if (found == nullptr) return errno;
@@ -147,7 +148,7 @@ int PosixFileSystem::enter(int opened, const Inodes::Cause& cause, fuse_entry_pa
   return 0;
 }
 
-std::string PosixFileSystem::path_to(const Descriptor& opened) {
+std::string PosixFileSystem::path_to(const net::Descriptor& opened) {
   return fmt::format("/proc/self/fd/{}", opened.get());
 }
 
@@ -157,7 +158,7 @@ void PosixFileSystem::number(struct stat& attributes) const {
 }
 
 // The link in /proc is followed, and nothing behind it: it leads to the object itself.
-int PosixFileSystem::open_again(const Descriptor& path, int flags) const {
+int PosixFileSystem::open_again(const net::Descriptor& path, int flags) const {
   const std::string name = std::to_string(path.get());
   return ::openat(descriptors_.get(), name.c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC);
 }

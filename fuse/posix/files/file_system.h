@@ -66,24 +66,24 @@ class PosixFileSystem {
   // The same of an object that is open, as what has just been made with that name.
   [[nodiscard]] int enter(int opened, const Inodes::Cause& cause, fuse_entry_param& entry);
   // The path that leads to an open object, for calls that take no descriptor.
-  [[nodiscard]] static std::string path_to(const Descriptor& opened);
+  [[nodiscard]] static std::string path_to(const net::Descriptor& opened);
   // Gives files of other devices below numbers of their own.
   void number(struct stat& attributes) const;
   // Opens an object that is open with O_PATH. -1 with errno.
-  [[nodiscard]] int open_again(const Descriptor& path, int flags) const;
+  [[nodiscard]] int open_again(const net::Descriptor& path, int flags) const;
   // Whether the directory below has ACLs, as it said when it was mounted.
   [[nodiscard]] bool has_acl() const { return has_acl_; }
 
  private:
-  PosixFileSystem(Options options, Descriptor root, const struct stat& attributes,
-                  Descriptor descriptors, ProcessJobs& jobs, const Clock& clock);
+  PosixFileSystem(Options options, net::Descriptor root, const struct stat& attributes,
+                  net::Descriptor descriptors, ProcessJobs& jobs, const Clock& clock);
 
   const Options options_;
   Inodes inodes_;
   FileUsers file_users_;
   OpenFiles open_files_;
   OpenDirectories open_directories_;
-  Descriptor descriptors_;  // /proc/self/fd
+  net::Descriptor descriptors_;  // /proc/self/fd
   ProcessGroups groups_;
   ProcessJobs& jobs_;
   bool has_direct_io_ = false;

@@ -33,7 +33,7 @@ ObjectName name_by_number(dev_t device, ino_t number, bool is_mount) {
 
 }  // namespace
 
-Inodes::Inodes(Descriptor root, const struct stat& attributes, Limits limits)
+Inodes::Inodes(net::Descriptor root, const struct stat& attributes, Limits limits)
     : anchor_(root.get()), limits_(limits), shares_(limits.descriptors) {
   ObjectName name = name_of(FileHandle::of(root.get()), attributes, false);
   const auto place = all_.try_emplace(std::move(name), std::make_unique<Inode>()).first;
@@ -42,7 +42,7 @@ Inodes::Inodes(Descriptor root, const struct stat& attributes, Limits limits)
   root_->number = attributes.st_ino;
   root_->type = attributes.st_mode & S_IFMT;
   root_->lookups = 1;
-  root_->path = std::make_shared<const Descriptor>(std::move(root));
+  root_->path = std::make_shared<const net::Descriptor>(std::move(root));
 }
 
 ObjectName Inodes::name_of(std::optional<FileHandle> handle, const struct stat& attributes,
@@ -76,7 +76,7 @@ Inode* Inodes::look_up_known(int directory, const char* name, struct stat& attri
   return found->second.get();
 }
 
-Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const Cause& cause) {
+Inode* Inodes::look_up(net::Descriptor opened, const struct stat& attributes, const Cause& cause) {
   std::optional<FileHandle> handle;
   if (anchor_.descriptor() >= 0) handle = FileHandle::of(opened.get());
   ObjectName name = name_of(std::move(handle), attributes, cause.is_mount);
@@ -108,7 +108,7 @@ Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const C
         shares_.take(cause.user, 1);
         many = has_many_open(cause.user);
       }
-      keep_open(*found, std::make_shared<const Descriptor>(std::move(opened)), closes);
+      keep_open(*found, std::make_shared<const net::Descriptor>(std::move(opened)), closes);
     }
   }
   if (many && tell_) tell_(cause.user);
@@ -169,9 +169,9 @@ ObjectPath Inodes::path(Inode& inode) {
     const OwnCapabilities own;
     return inode.name->handle.open(anchor_.descriptor(), O_PATH | O_NOFOLLOW);
   };
-  Descriptor opened(open());
+  net::Descriptor opened(open());
   if (!opened) return nullptr;
-  auto path = std::make_shared<const Descriptor>(std::move(opened));
+  auto path = std::make_shared<const net::Descriptor>(std::move(opened));
   ObjectPath closes;  // without the lock
   const std::lock_guard lock(mutex_);
   if (!inode.path) keep_open(inode, path, closes);

@@ -17,14 +17,14 @@
 
 #include <sys/stat.h>
 
-#include "fuse/descriptor.h"
 #include "fuse/posix/files/file_handle.h"
 #include "fuse/user_shares.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 
 // An object that is open with O_PATH, for calls on it. -1: none.
-using ObjectPath = std::shared_ptr<const Descriptor>;  // a call shares it with the table
+using ObjectPath = std::shared_ptr<const net::Descriptor>;  // a call shares it with the table
 
 // What names an object of the directory below, for ever: its handle or, where the file system has
 // none that serves, its number. A number is used again when its object is gone, so such an object
@@ -78,7 +78,7 @@ class Inodes {
   };
 
   // `root` stays open for ever.
-  Inodes(Descriptor root, const struct stat& attributes, Limits limits);
+  Inodes(net::Descriptor root, const struct stat& attributes, Limits limits);
 
   [[nodiscard]] Inode& root() { return *root_; }
   [[nodiscard]] dev_t root_device() const { return root_->name->device; }
@@ -97,7 +97,7 @@ class Inodes {
   };
   // The same of an object that is open; `attributes` are its own. It may wait briefly. Null:
   // ENFILE, the user has as many open as it may.
-  [[nodiscard]] Inode* look_up(Descriptor opened, const struct stat& attributes,
+  [[nodiscard]] Inode* look_up(net::Descriptor opened, const struct stat& attributes,
                                const Cause& cause);
   // The kernel takes look-ups back. The object is forgotten with the last.
   void forget(Inode& inode, std::uint64_t lookups);

@@ -10,10 +10,10 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "fuse/descriptor.h"
 #include "fuse/handles.h"
 #include "fuse/posix/files/file_users.h"
 #include "fuse/posix/files/inodes.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 
@@ -54,7 +54,7 @@ class OpenPlace {
 struct OpenFile : std::enable_shared_from_this<OpenFile> {
   OpenPlace place;  // given back after the descriptor is closed
   FileUsers::Use use;
-  Descriptor descriptor;
+  net::Descriptor descriptor;
   Opener opener;
   // It had a set-user-id or set-group-id bit, which the file system below may clear with a write.
   bool has_id_bits = false;

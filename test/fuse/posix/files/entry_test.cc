@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fuse/descriptor.h"
+#include "net/descriptor.h"
 #include "test/support/process.h"
 
 namespace vpfs::fuse {
@@ -24,13 +24,13 @@ class Entry : public ::testing::Test {
   }
 
   test::TemporaryDirectory scratch_;
-  Descriptor directory_{::open(scratch_.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  net::Descriptor directory_{::open(scratch_.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
 };
 
 // The kernel has looked the name up, and found nothing. A link that is there now came in between.
 TEST_F(Entry, AFileIsNotMadeThroughALinkThatHasTakenItsName) {
   for (const int flags : {O_CREAT | O_WRONLY, O_CREAT | O_RDWR | O_TRUNC | O_LARGEFILE}) {
-    const Descriptor opened(open_entry(directory_.get(), "link", flags, 0600));
+    const net::Descriptor opened(open_entry(directory_.get(), "link", flags, 0600));
     EXPECT_FALSE(opened);
     EXPECT_EQ(errno, ELOOP);
     EXPECT_FALSE(has("target"));
@@ -38,13 +38,13 @@ TEST_F(Entry, AFileIsNotMadeThroughALinkThatHasTakenItsName) {
 }
 
 TEST_F(Entry, ALinkIsNotWalkedThrough) {
-  const Descriptor opened(open_entry(directory_.get(), "here/link", O_PATH, 0));
+  const net::Descriptor opened(open_entry(directory_.get(), "here/link", O_PATH, 0));
   EXPECT_FALSE(opened);
   EXPECT_EQ(errno, ELOOP);
 }
 
 TEST_F(Entry, ALinkItselfIsOpened) {
-  const Descriptor opened(open_entry(directory_.get(), "link", O_PATH | O_NOFOLLOW, 0));
+  const net::Descriptor opened(open_entry(directory_.get(), "link", O_PATH | O_NOFOLLOW, 0));
   EXPECT_TRUE(opened);
 }
 
@@ -53,7 +53,7 @@ TEST_F(Entry, WhatIsMountedThereIsToldFromWhatIsNot) {
   ASSERT_TRUE(link);
   EXPECT_FALSE(link.is_mount);
   EXPECT_TRUE(S_ISLNK(link.attributes.st_mode));
-  const Descriptor top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const net::Descriptor top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const FoundEntry mounted = find_entry(top.get(), "proc");
   ASSERT_TRUE(mounted);
   EXPECT_TRUE(mounted.is_mount);
@@ -70,7 +70,8 @@ TEST_F(Entry, WhatIsMountedThereIsToldFromWhatIsNot) {
 // The kernel has flags of its own, such as that of a program that is run.
 TEST_F(Entry, FlagsOfTheKernelArePassedOver) {
   constexpr int kOpenToRun = 0x20;
-  const Descriptor made(open_entry(directory_.get(), "new", O_CREAT | O_RDWR | kOpenToRun, 0640));
+  const net::Descriptor made(
+      open_entry(directory_.get(), "new", O_CREAT | O_RDWR | kOpenToRun, 0640));
   EXPECT_TRUE(made);
   EXPECT_TRUE(has("new"));
 }

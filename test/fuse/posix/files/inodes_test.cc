@@ -23,11 +23,11 @@ using ::testing::NotNull;
 using test::kAlice;
 using test::kMallory;
 
-Descriptor open_path(const std::string& path) {
-  return Descriptor(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+net::Descriptor open_path(const std::string& path) {
+  return net::Descriptor(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
 }
 
-struct stat attributes_of(const Descriptor& opened) {
+struct stat attributes_of(const net::Descriptor& opened) {
   struct stat attributes = {};
   EXPECT_EQ(::fstat(opened.get(), &attributes), 0);
   return attributes;
@@ -37,14 +37,14 @@ struct stat attributes_of(const Descriptor& opened) {
 class PinnedInodes : public ::testing::Test {
  protected:
   static Inodes make(std::size_t descriptors) {
-    Descriptor root = open_path("/proc");
+    net::Descriptor root = open_path("/proc");
     const struct stat attributes = attributes_of(root);
     return {std::move(root),
             attributes,
             {.descriptors = descriptors, .longest_wait = std::chrono::milliseconds(20)}};
   }
   Inode* know(uid_t user, const std::string& name) {
-    Descriptor opened = open_path("/proc/" + name);
+    net::Descriptor opened = open_path("/proc/" + name);
     const struct stat attributes = attributes_of(opened);
     return inodes_.look_up(std::move(opened), attributes,
                            {.user = user, .parent = 1, .entry = name.c_str()});
@@ -179,14 +179,14 @@ TEST_F(PinnedInodes, AListingTellsTheKernelOfNoMoreWhenManyStayOpen) {
 TEST(Inodes, AKnownObjectIsOpenedAgainByItsHandleAndASuccessorIsAnother) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may open by handles";
   const test::TemporaryDirectory scratch;
-  Descriptor root = open_path(scratch.path());
+  net::Descriptor root = open_path(scratch.path());
   const struct stat attributes = attributes_of(root);
   const int directory = root.get();
   Inodes inodes(std::move(root), attributes, {.paths = 1});
   std::vector<Inode*> all;
   for (const char* name : {"a", "b", "c"}) {
-    const Descriptor made(::openat(directory, name, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-    Descriptor opened = open_path(scratch.path() / name);
+    const net::Descriptor made(::openat(directory, name, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+    net::Descriptor opened = open_path(scratch.path() / name);
     const struct stat its = attributes_of(opened);
     all.push_back(inodes.look_up(std::move(opened), its, {.entry = name}));
   }
@@ -196,7 +196,7 @@ TEST(Inodes, AKnownObjectIsOpenedAgainByItsHandleAndASuccessorIsAnother) {
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(attributes_of(*again).st_ino, all[0]->number);
   EXPECT_EQ(::unlinkat(directory, "b", 0), 0);
-  const Descriptor successor(::openat(directory, "b", O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  const net::Descriptor successor(::openat(directory, "b", O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   struct stat seen = {};
   int problem = 0;
   EXPECT_EQ(inodes.look_up_known(directory, "b", seen, problem), nullptr);
