@@ -24,7 +24,6 @@ namespace vpfs::test {
 namespace {
 
 namespace fs = std::filesystem;
-using fuse::Descriptor;
 using MountFlags = MountTest;
 
 constexpr std::size_t kPage = 4096;
