@@ -52,7 +52,7 @@ std::string text(const std::optional<FinishedIo>& io) {
 }
 
 bool same(const Step& left, const Step& right) {
-  return left.action == right.action && left.size == right.size && left.silent == right.silent;
+  return left.action == right.action && left.size == right.size;
 }
 
 bool erase(std::vector<IoKey>& keys, IoKey key) {
