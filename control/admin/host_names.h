@@ -58,8 +58,8 @@ class HostNames final : public stage::Names {
 };
 
 // While it lives, no name is looked up: one that is not kept, or kept as unknown, gets a made-up
-// answer, and is noted. So whoever reads a text with these names learns at the end whether what was
-// read counts, and otherwise which names to look up before it is read again.
+// answer, and is noted. At the end, the reader of a text knows whether the result counts, or which
+// names to look up before it reads the text again.
 class NotedNames {
  public:
   // `names` outlives it. No other thread uses that copy meanwhile.

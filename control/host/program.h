@@ -14,9 +14,9 @@
 
 namespace vpfs::control {
 
-// What only the program with a stage can do, because it depends on how its I/O is done. Its Host
-// and what the Host has below it call it, on the Host's thread except draining(). Changes of rules
-// do not pass it: they go to the gate. A HostConfig that the Host gives back is always one that it
+// What only the program with a stage can do, because it depends on how its I/O is done. Host and
+// Administration call it on the Host's thread; any thread may call draining(). Changes of rules go
+// to the gate instead. A HostConfig that the Host gives back is always one that it
 // was given at the start or by read(), so the program knows its type.
 class Program {
  public:

@@ -25,7 +25,7 @@ class PumpSocket final : private net::EpollSet::Member {
   PumpSocket(const PumpSocket&) = delete;
   PumpSocket& operator=(const PumpSocket&) = delete;
 
-  // The pumps outlive the time until close().
+  // Both pumps live until close().
   void set_reader(Pump& reader) { reader_ = &reader; }
   void set_writer(Pump& writer) { writer_ = &writer; }
 
