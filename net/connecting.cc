@@ -13,8 +13,7 @@ namespace vpfs::net {
 namespace {
 
 Error connect_error(const Endpoint& to, int number) {
-  const std::error_code code(number, std::system_category());
-  return {fmt::format("connect to {}: {}", to_string(to), code.message()), code};
+  return connect_failed(to, {number, std::system_category()});
 }
 
 using NameCall = int (*)(int, sockaddr*, socklen_t*);
@@ -54,6 +53,10 @@ Result<void> connect_outcome(int socket, const Endpoint& to) {
   if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
   if (number != 0) return std::unexpected(connect_error(to, number));
   return {};
+}
+
+Error connect_failed(const Endpoint& to, std::error_code code) {
+  return {fmt::format("connect to {}: {}", to_string(to), code.message()), code};
 }
 
 Error connect_timed_out(const Endpoint& to) {

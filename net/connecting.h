@@ -1,5 +1,7 @@
 #pragma once
 
+#include <system_error>
+
 #include "base/result.h"
 #include "net/descriptor.h"
 #include "net/endpoint.h"
@@ -11,7 +13,8 @@ namespace vpfs::net {
 [[nodiscard]] Result<Descriptor> begin_connect(const Endpoint& to);
 // How it went. REQUIRES: the socket was writable.
 [[nodiscard]] Result<void> connect_outcome(int socket, const Endpoint& to);
-// What to say of a connection that had no answer in time.
+// What to say of a connection that has failed, or had no answer in time.
+[[nodiscard]] Error connect_failed(const Endpoint& to, std::error_code code);
 [[nodiscard]] Error connect_timed_out(const Endpoint& to);
 
 // The addresses of a connected socket.

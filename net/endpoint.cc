@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 
 #include "base/result.h"
+#include "net/connecting.h"
 
 namespace vpfs::net {
 
@@ -93,14 +94,9 @@ Task<Result<Socket>> connect(Endpoint endpoint, Duration patience) {
   asio::steady_timer timer(executor, patience);
   const auto outcome =
       co_await (socket.async_connect(endpoint, kUseTask) || timer.async_wait(kUseTask));
-  if (outcome.index() == 1) {
-    co_return fail(fmt::format("connect to {}: no answer", to_string(endpoint)),
-                   std::make_error_code(std::errc::timed_out));
-  }
+  if (outcome.index() == 1) co_return std::unexpected(connect_timed_out(endpoint));
   const std::error_code error = std::get<0>(std::get<0>(outcome));
-  if (error) {
-    co_return fail(fmt::format("connect to {}: {}", to_string(endpoint), error.message()), error);
-  }
+  if (error) co_return std::unexpected(connect_failed(endpoint, error));
   std::error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket.set_option(asio::socket_base::out_of_band_inline(true), ignored);
