@@ -1,12 +1,12 @@
 # vpfs_library(NAME SOURCES ... LINK ... [COMPUTES]): a folder's library. COMPUTES is for those whose
-# tests compute for long: builds with a sanitizer optimize them. script/test prints what tests take.
+# tests compute for long: debug builds optimize them too. script/test prints what tests take.
 function(vpfs_library name)
   cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
-  if(VPFS_SANITIZE AND ARG_COMPUTES)
-    target_compile_options(${name} PRIVATE -O1)
+  if(ARG_COMPUTES)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O1>)
   endif()
 endfunction()
 
@@ -42,7 +42,6 @@ function(vpfs_program_pages name)
     DEPENDS ${name} ${source} ${script}
     BYPRODUCTS ${description})
   add_custom_target(${name}_pages ALL DEPENDS ${page} ${completion})
-  add_dependencies(programs ${name}_pages)
   add_dependencies(programs ${name}_pages)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
   install(FILES ${completion}
