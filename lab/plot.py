@@ -198,7 +198,7 @@ def bars(
     from matplotlib.patheffects import withStroke
 
     look_of = look_of or looks(list(series))
-    width = 0.82 / len(series)
+    width = 0.82 / max(1, len(series))
     labelled = len(groups) * len(series) <= LABELLED_BARS
     for index, (name, values) in enumerate(series.items()):
         own = look_of[name]
@@ -265,10 +265,10 @@ def short(value: float) -> str:
 
 
 def categories(panel: Axes, names: Sequence[str]) -> None:
-    room = max(8, CATEGORIES_COLUMNS // (panel.get_gridspec().ncols * len(names)))
+    room = max(8, CATEGORIES_COLUMNS // (panel.get_gridspec().ncols * max(1, len(names))))
     panel.set_xticks(range(len(names)), [textwrap.fill(name, room) for name in names])
     panel.tick_params(axis="x", length=0)
-    panel.set_xlim(-0.6, len(names) - 0.4)
+    panel.set_xlim(-0.6, max(1, len(names)) - 0.4)
 
 
 def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float | None]]) -> None:
@@ -276,6 +276,8 @@ def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float 
     for index, (name, values) in enumerate(series.items()):
         own = look(index)
         known = [(value, place) for place, value in enumerate(values) if value is not None]
+        if not known:
+            continue
         panel.plot(
             *zip(*known),
             color=own.colour,
@@ -288,7 +290,7 @@ def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float 
             zorder=3,
         )
     panel.set_yticks(range(len(names)), names)
-    panel.set_ylim(len(names) - 0.4, -0.6)
+    panel.set_ylim(max(1, len(names)) - 0.4, -0.6)
     panel.tick_params(axis="y", length=0)
 
 

@@ -411,6 +411,20 @@ class StyleTest(unittest.TestCase):
         self.assertNotIn("quick", plot.caption(SETTINGS | {"quick": False}, "10 s"))
 
 
+class NothingTest(unittest.TestCase):
+    def test_a_panel_without_groups_or_series_or_values_is_empty(self) -> None:
+        none: dict[str, list[float | None]] = {}
+        with style():
+            for groups, series in (([], none), (["a"], none), ([], {"x": []}), (["a"], {"x": [None]})):
+                sheet = plot.Sheet("Nothing", CAPTION, rows=4)
+                bars, stacked, dots, lines = sheet.panels
+                plot.bars(bars, groups, series)
+                plot.stacked(stacked, groups, series)
+                plot.dots(dots, groups, series)
+                plot.lines(lines, dict.fromkeys(series, []))
+                sheet.finish().draw_without_rendering()
+
+
 class SaveTest(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
