@@ -227,7 +227,9 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "attacks": names,
         "attackers": "of each kind all at once; scheduled when no other program needs a processor "
         "(SCHED_IDLE), as they represent other machines; on the UNIX socket "
-        + ("as an unprivileged user that may read" if runs_as_root() else "as the proxy's own user"),
+        + (
+            "as an unprivileged user that may read" if runs_as_root() else "as the proxy's own user"
+        ),
         "good client": "connects every 250 ms, by UNIX socket and TLS in turn, and asks for the "
         "statistics",
         "statistic": "ratio: median of interleaved runs; otherwise the worst run",

@@ -50,7 +50,7 @@ class Rates:
         runs: int,
     ) -> int:
         """Prints and writes the medians of several runs. The settings explain them."""
-        all_settings = machine_settings() | {"runs": runs} | settings
+        all_settings = machine_settings() | {"runs": runs, **settings}
         print_settings(all_settings)
         out.mkdir(parents=True, exist_ok=True)
         parts = [self.measure(binaries, out, options) for _ in range(runs)]
