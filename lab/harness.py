@@ -155,6 +155,12 @@ class Program:
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
 
+    def wait_until_ended(self) -> None:
+        try:
+            self._process.wait(STOP_PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            raise Problem(f"{self.name} did not end:\n{self.last_lines()}") from error
+
     def stop(self) -> None:
         if self.running():
             self._process.terminate()

@@ -13,7 +13,7 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bench.data_path import overhead_figures, overhead_targets
+from bench.data_path import overhead_figures, overhead_targets, system_calls
 from lab import plot
 from lab.cluster import Cluster, Front
 from lab.file_systems import DIRECT, FILE_SYSTEMS
@@ -71,6 +71,7 @@ class Plan:
     protocol: str = "orangefs"
     limited_load: tuple[int, int] = (16, 8)
     memory_outstanding: int = 2
+    traced: Sequence[Front] = tuple(FRONTS)
 
     def of_beegfs(self) -> Plan:
         sizes = [size for size in self.sizes if size <= 1 << 20]
@@ -94,7 +95,14 @@ class Plan:
 
 
 FULL = Plan(runs=5, seconds=2.0, warm_up=0.5, sizes=SIZES, loads=LOADS)
-QUICK = Plan(runs=2, seconds=0.8, warm_up=0.2, sizes=[4 << 10, 1 << 20], loads=[(1, 1), (16, 8)])
+QUICK = Plan(
+    runs=2,
+    seconds=0.8,
+    warm_up=0.2,
+    sizes=[4 << 10, 1 << 20],
+    loads=[(1, 1), (16, 8)],
+    traced=FRONTS[1:2],
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,6 +266,11 @@ def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[
     return rows
 
 
+def call_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
+    with Programs(binaries, work) as programs:
+        return system_calls.rows(programs, plan.traced, plan.protocol)
+
+
 def case_table(rows: Sequence[Row]) -> str:
     """A table of the paths of one case, with the case as its title."""
     first = rows[0]
@@ -337,7 +350,9 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=int, nargs="+", help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=OPS)
     parser.add_argument(
-        "--only-rows", action="store_true", help="leave out storage-limited runs and memory"
+        "--only-rows",
+        action="store_true",
+        help="leave out storage-limited runs, memory and system calls",
     )
     parser.add_argument("--protocol", choices=FILE_SYSTEMS, default="orangefs")
     return parser
@@ -368,6 +383,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             print("\n" + case_table(part), flush=True)
     limited: list[Row] = []
     memory: list[Row] = []
+    calls: list[Row] = []
     if not options.only_rows:
         limited = limited_rows(binaries, work, plan.with_settled_device())
         for case in overhead_targets.groups(limited):
@@ -380,6 +396,10 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             "\nresident memory\n"
             + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"])
         )
+        calls = call_rows(binaries, work, plan)
+        print(
+            "\nsystem calls of an operation, one in flight\n" + table(calls, system_calls.COLUMNS)
+        )
 
     targets = overhead_targets.check(rows, limited, memory)
     print("\n" + table(targets, ["target", "required", "measured", "verdict"]))
@@ -390,6 +410,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             "rows": rows,
             "storage_limited": limited,
             "memory": memory,
+            "system_calls": calls,
             "targets": targets,
         },
     )

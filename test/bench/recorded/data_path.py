@@ -5,9 +5,9 @@ from __future__ import annotations
 import pathlib
 from unittest import mock
 
-from bench.data_path import overhead
+from bench.data_path import overhead, system_calls
 from lab.file_systems import DIRECT
-from lab.report import Row
+from lab.report import Row, size_name
 from recorded.samples import Option, Recorded, any_row, field, samples, size
 
 
@@ -36,11 +36,20 @@ def once_of_overhead(_: object, case: overhead.Case, path: str) -> dict[str, flo
     }
 
 
+def rows_of_calls(_: pathlib.Path, __: pathlib.Path, plan: overhead.Plan) -> list[Row]:
+    return [
+        {"op": op, "size": size_name(bytes), "path": front.name, "system_calls": 7.0}
+        for op, bytes in system_calls.CASES
+        for front in plan.traced
+    ]
+
+
 OVERHEAD = Recorded(
     {
         "bench.data_path.overhead.Cluster": mock.MagicMock(),
         "bench.data_path.overhead.Bench.once": once_of_overhead,
         "bench.data_path.overhead.memory_rows": rows_of_memory,
+        "bench.data_path.overhead.call_rows": rows_of_calls,
     },
     {
         "--sizes": Option(size, ["65536"]),
