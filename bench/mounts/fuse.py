@@ -27,6 +27,7 @@ from lab import plot, targets
 from lab.harness import Program, machine_settings
 from lab.mount import in_prefix, is_mounted, require_mounts
 from lab.report import Row, print_settings, table, write_json
+from lab.rounds import Rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,6 +52,7 @@ COLUMNS = [
     "cpu_s_per_gib",
     "of_rival",
 ]
+FULL, QUICK = Rounds(seconds=2.0, runs=5), Rounds(seconds=1.0, runs=3)
 QUICK_OF_ORANGEFS = [load for load in DATA if (load[1] == 4096) == (load[2] == 1)]
 CONFIG = """
 scheduler: {{policy: {policy}, depth: {{requests: 16, bytes: 16 MiB}}}}
@@ -197,6 +199,7 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--backends", nargs="+", choices=[POSIX, ORANGEFS], default=[POSIX, ORANGEFS]
     )
+    FULL.add_options(parser, QUICK)
     return parser
 
 
@@ -217,7 +220,8 @@ class Report:
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
     require_mounts()
-    runs, seconds, count = (3, 1.0, 2000) if quick else (5, 2.0, 10_000)
+    rounds = (QUICK if quick else FULL).asked(options)
+    runs, seconds, count = rounds.runs, rounds.seconds, 2000 if quick else 10_000
     paths = [path for path in PATHS if path != RIVAL or passthrough_hp()]
     backends = fuse_orangefs.backends() if ORANGEFS in options.backends else []
     of_real = count // 5  # a real server writes each name to its disk

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bench.schedulers import adaptbf, anticipation_orangefs, node, sharing
+import dataclasses
+
+from bench.schedulers import adaptbf, anticipation, anticipation_orangefs, node, sharing
 from bench.schedulers.adaptbf_experiments import Experiment
 from lab.report import Json, Row
 from recorded.samples import (
@@ -56,7 +58,11 @@ SHARING = Recorded(
 
 
 def row_of_anticipation(case: object) -> Row:
+    fields: Row = {"think_times": "constant"}
+    if isinstance(case, (anticipation.Case, anticipation_orangefs.Case)):
+        fields = dataclasses.asdict(case)
     return {
+        **fields,
         "ratio_on": 1.0,
         "ratio_off": 0.5,
         "feasible_ratio": sample(case, low=0.9, high=1.1),

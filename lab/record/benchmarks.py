@@ -1,0 +1,112 @@
+"""The set of record: what is run for it, with which settings, and what is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from lab.record import summaries
+from lab.record.summaries import Summary
+
+ROUNDS = 5
+MOST_MINUTES = 30  # of one run of a benchmark
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A record. Each round runs the benchmark once with each part's arguments."""
+
+    name: str
+    benchmark: str
+    tables: Mapping[str, Summary]
+    parts: tuple[tuple[str, ...], ...] = ((),)
+    minutes: float = 10  # of a round, about
+
+    def command(self, part: int, quick: bool = False) -> list[str]:
+        return [self.benchmark, *self.parts[part], *(["--quick"] if quick else [])]
+
+
+ONCE = ("--runs", "1")  # in each round; the rounds are the runs
+SET = [
+    Entry(
+        "overhead",
+        "overhead",
+        {
+            "haproxy": summaries.haproxy,
+            "memory": summaries.memory,
+            "device": summaries.device_bound,
+            "calls": summaries.calls,
+        },
+        ((*ONCE, "--seconds", "2"),),
+        10,
+    ),
+    Entry(
+        "sharing",
+        "sharing",
+        {"shares": summaries.shares},
+        tuple(
+            (
+                *(*ONCE, "--seconds", "15", "--servers", servers, "--ops", "read", "write"),
+                *("--sizes", "65536", "1048576", "--weights", "2", "8", "32"),
+            )
+            for servers in ("1", "4")
+        ),
+        20,
+    ),
+    Entry(
+        "schedulers",
+        "schedulers",
+        {"fresh": summaries.nanoseconds("rows"), "settled": summaries.nanoseconds("settled")},
+        minutes=5,
+    ),
+    Entry(
+        "fuse",
+        "fuse",
+        {"posix": summaries.mounts("posix-fifo"), "orangefs": summaries.mounts("orangefs")},
+        ((*ONCE, "--seconds", "2"),),
+        5,
+    ),
+    Entry(
+        "fio",
+        "fio",
+        {"shares": summaries.heavier_shares(["profile", "processes", "mounts"])},
+        (("--seconds", "10", "--scale", "0.5", "--processes", "1", "16", "--mounts", "1"),),
+        10,
+    ),
+    Entry("ior", "ior", {"shares": summaries.heavier_shares(["test", "op"])}, minutes=10),
+    Entry(
+        "anticipation",
+        "anticipation",
+        {
+            "virtual": summaries.virtual_anticipation,
+            "real": summaries.real_anticipation("real"),
+            "orangefs": summaries.real_anticipation("orangefs"),
+        },
+        tuple(
+            (*ONCE, "--seconds", "3", "--only", part) for part in ("virtual", "real", "orangefs")
+        ),
+        30,
+    ),
+    Entry(
+        "control",
+        "control",
+        {"cycles": summaries.cycles},
+        ((*ONCE, "--stages", "50", "2500", "10000", "--aggregators", "0", "4"),),
+        10,
+    ),
+    Entry(
+        "total",
+        "total",
+        {"ratios": summaries.totals},
+        (("--periods", "50", "--parts", "rows"),),
+        15,
+    ),
+    Entry(
+        "attacks",
+        "attacks",
+        {"victims": summaries.victims},
+        tuple(("--protocol", protocol) for protocol in ("orangefs", "beegfs", "mount")),
+        40,
+    ),
+    Entry("engine", "engine", {"events": summaries.events}, minutes=1),
+]

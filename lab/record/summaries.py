@@ -1,0 +1,244 @@
+"""What a record keeps of the file that a round of a benchmark writes: small tables."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from lab.record.record import Cell, Row
+
+Content = Mapping[str, Any]  # of bench-out/NAME.json
+Found = Mapping[str, Any]  # a row of it
+Summary = Callable[[Content], list[Row]]
+
+
+def groups(rows: Iterable[Found], fields: Sequence[str]) -> dict[tuple[Any, ...], list[Found]]:
+    found: dict[tuple[Any, ...], list[Found]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[field] for field in fields), []).append(row)
+    return found
+
+
+def crossed(
+    rows: Iterable[Found], fields: Sequence[str], across: str, value: str, heading: str = "case"
+) -> list[Row]:
+    """A row for each case, with a column for each value of the field `across`."""
+    made: list[Row] = []
+    for key, part in groups(rows, fields).items():
+        cells: Row = {heading: ", ".join(map(str, key))}
+        made.append(cells | {str(row[across]): row.get(value) for row in part})
+    return made
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return statistics.geometric_mean(values) if values else None
+
+
+CASE = ["op", "size", "outstanding", "connections"]
+SMALL = "4 KiB"
+PROXY = "proxy-sfq"
+RIVALS = {"HAProxy as it comes": ["haproxy"], "HAProxy that splices": ["haproxy-splice"]}
+BETTER = {"the better HAProxy": ["haproxy", "haproxy-splice"]}
+
+
+def ratios(rows: Sequence[Found], rivals: Sequence[str], value: str, best: Any) -> list[float]:
+    """The proxy's value / that of the best rival, in each case."""
+    cases = [{row["path"]: row[value] for row in part} for part in groups(rows, CASE).values()]
+    return [case[PROXY] / best(case[rival] for rival in rivals) for case in cases]
+
+
+def haproxy(content: Content) -> list[Row]:
+    small = [row for row in content["rows"] if row["size"] == SMALL]
+    large = [row for row in content["rows"] if row["size"] != SMALL]
+    return [
+        {
+            "`vpfs-proxy`, `sfq`, against": name,
+            "throughput": mean(ratios(large, rivals, "mib_per_s", max)),
+            "CPU of a GiB": mean(ratios(large, rivals, "cpu_s_per_gib", min)),
+            f"{SMALL}, requests/s": mean(ratios(small, rivals, "ops_per_s", max)),
+        }
+        for name, rivals in (RIVALS | BETTER).items()
+    ]
+
+
+def memory(content: Content) -> list[Row]:
+    return [
+        {
+            "requests": f"{row['size']}, {row['connections']:,} connections",
+            "resident MiB": row["rss_mib"],
+        }
+        for row in content.get("memory", [])
+    ]
+
+
+def device_bound(content: Content) -> list[Row]:
+    made: list[Row] = []
+    for (op,), part in groups(content["storage_limited"], ["op"]).items():
+        rates = {row["path"]: row["mib_per_s"] for row in part}
+        cells: Row = {"device of 400 MiB/s": op}
+        for path in ("proxy-fifo", PROXY):
+            cells[f"{path} / direct"] = rates[path] / rates["direct"]
+        made.append(cells)
+    return made
+
+
+def calls(content: Content) -> list[Row]:
+    return crossed(content["system_calls"], ["op", "size"], "path", "system_calls", "one in flight")
+
+
+def shares(content: Content) -> list[Row]:
+    """The worst of each kind of case."""
+    made: list[Row] = []
+    keys = ["case", "servers", "target"]
+    for (case, servers, target), part in groups(content["rows"], keys).items():
+        made.append(
+            {
+                "case": f"{case}, {servers} server{'s' if servers > 1 else ''}, {target:g}:1",
+                "largest error %": max(abs(row["error_percent"]) for row in part),
+                "least total / `fifo`": least(row.get("total_vs_fifo") for row in part),
+            }
+        )
+    return made
+
+
+def least(values: Iterable[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def nanoseconds(field: str) -> Summary:
+    def summary(content: Content) -> list[Row]:
+        flows = (1, 1000, 100_000)
+        rows = [
+            row | {"across": f"{row['flows']:,} flow{'s' if row['flows'] > 1 else ''}"}
+            for row in content[field]
+            if row["flows"] in flows
+        ]
+        return crossed(rows, ["policy"], "across", "ns_per_request", "ns per request")
+
+    return summary
+
+
+def mounts(path: str) -> Summary:
+    """Operations per second of one of our paths against the rival of the backend."""
+
+    def summary(content: Content) -> list[Row]:
+        rows = [
+            row | {"load": f"{row['op']} {row['size']}, jobs: {row['jobs']}".replace(" -", "")}
+            for row in content["rows"]
+            if row["path"] == path and row.get("of_rival") is not None
+        ]
+        return crossed(rows, ["load"], "backend", "of_rival", "operations/s / rival's")
+
+    return summary
+
+
+def heavier_shares(keys: Sequence[str]) -> Summary:
+    """The part in percent of the application with weight 3 of 4, by policy."""
+
+    def summary(content: Content) -> list[Row]:
+        rows = [
+            row | {"percent": None if row["share"] is None else 100 * row["share"]}
+            for row in content["rows"]
+            if row["weight"] == 3
+        ]
+        return crossed(rows, keys, "policy", "percent", "% of the heavier application")
+
+    return summary
+
+
+def virtual_anticipation(content: Content) -> list[Row]:
+    made: list[Row] = []
+    rows = content["rows"]["virtual"]
+    for (think_times,), part in groups(rows, ["think_times"]).items():
+        near = [abs(row["ratio_on"] / row["feasible_ratio"] - 1) <= 0.05 for row in part]
+        made.append(
+            {
+                "think times": think_times,
+                "cases": len(part),
+                "within 5 %": sum(near),
+                "least total / `fifo`": least(row["total_vs_fifo"] for row in part),
+            }
+        )
+    return made
+
+
+def real_anticipation(kind: str) -> Summary:
+    """The worst of the sizes, think times and servers of each number of requests in flight."""
+
+    def summary(content: Content) -> list[Row]:
+        made: list[Row] = []
+        keys = ["clients", "in_flight_a", "in_flight_b", "weight"]
+        rows = [{"clients": "model"} | row for row in content["rows"][kind]]
+        for (clients, first, second, weight), part in groups(rows, keys).items():
+            made.append(
+                {
+                    "in flight": f"{clients}, {first} and {second}, {weight}:1",
+                    "without / feasible": least(ratio(row, "ratio_off") for row in part),
+                    "with / feasible": least(ratio(row, "ratio_on") for row in part),
+                    "total / `fifo`": least(row["total_vs_fifo"] for row in part),
+                }
+            )
+        return made
+
+    return summary
+
+
+def ratio(row: Found, field: str) -> float:
+    return row[field] / row["feasible_ratio"]
+
+
+def cycles(content: Content) -> list[Row]:
+    made: list[Row] = []
+    for row in content["rows"]:
+        below = f", {row['aggregators']} aggregators" if row["aggregators"] else ""
+        made.append(
+            {
+                "cycle": f"{row['stages']:,} stages{below}, {row['cycle']}, {row['transport']}",
+                "p50 ms": row["p50_ms"],
+                "/ floor": row.get("of_floor"),
+                "CPU / floor": row.get("cpu_of_floor"),
+            }
+        )
+    return made
+
+
+def totals(content: Content) -> list[Row]:
+    """The worst of all kinds of requests: the ratio / the feasible one, and the total."""
+    made: list[Row] = []
+    rows = [row for row in content["rows"] if row["policy"] == "total"]
+    for (setup, striped, period), part in groups(rows, ["setup", "striped", "period_ms"]).items():
+        off = [100 * abs(row["ratio"] / row["feasible_ratio"] - 1) for row in part]
+        made.append(
+            {
+                "servers": f"{setup}, {'striped' if striped else 'unstriped'}, {period} ms",
+                "ratio off by %": max(off),
+                "least total / feasible": least(row["total_vs_feasible"] for row in part),
+            }
+        )
+    return made
+
+
+def victims(content: Content) -> list[Row]:
+    def part(row: Found, field: str) -> Cell:
+        return row[field] / row["entitled_mib_per_s"]
+
+    return [
+        {
+            "attack": f"{row['attack']} ({row['protocol']})",
+            "before": part(row, "victim_before_mib_per_s"),
+            "mean during it": part(row, "victim_mean_mib_per_s"),
+            "worst second": part(row, "victim_min_1s_mib_per_s"),
+        }
+        for row in content["rows"]
+    ]
+
+
+def events(content: Content) -> list[Row]:
+    return [
+        {
+            "planned": f"{row['pending']:,}, {row['cancel_percent']} % cancel",
+            "million events/s": row["events_per_second"] / 1e6,
+        }
+        for row in content["rows"]
+    ]
