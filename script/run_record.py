@@ -13,6 +13,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ from lab import interpreter
 interpreter.with_packages()
 
 from lab.harness import Problem, machine_settings, run_main
-from lab.record.benchmarks import MOST_MINUTES, ROUNDS, SET, Entry
+from lab.record.benchmarks import MOST_MINUTES, SET, Entry
 from lab.record.passages import rewritten, table_text
 from lab.record.record import FOLDER, Record, RecordError, load, merged
 from lab.report import table
@@ -34,6 +35,8 @@ from lab.report import table
 NOT_MEASURED = ["docs", "bench/records", "test", "*.md"]  # a change there changes no number
 DONE = "done.json"
 STOP_PATIENCE = 20.0
+QUICK_ROUNDS = 2
+OWN_LINE = re.compile(r"run_bench\.py: ")
 
 
 def git(*words: str) -> str:
@@ -58,9 +61,11 @@ class Plan:
     work: pathlib.Path  # the runs
     records: pathlib.Path
     commit: str
-    rounds: int
     quick: bool
     anyway: bool
+
+    def rounds(self, entry: Entry) -> int:
+        return min(entry.rounds, QUICK_ROUNDS) if self.quick else entry.rounds
 
     def place(self, entry: Entry, turn: int, part: int) -> pathlib.Path:
         return self.work / entry.name / f"round{turn + 1}-part{part + 1}"
@@ -80,7 +85,7 @@ def run_once(plan: Plan, entry: Entry, turn: int, part: int) -> None:
     place = plan.place(entry, turn, part)
     facts = facts_of(plan, entry, part)
     words = " ".join(facts["command"])
-    title = f"{entry.name}, round {turn + 1} of {plan.rounds}: {words}"
+    title = f"{entry.name}, round {turn + 1} of {plan.rounds(entry)}: {words}"
     if is_done(place, facts):
         print(f"{title}: is there", flush=True)
         return
@@ -94,9 +99,15 @@ def run_once(plan: Plan, entry: Entry, turn: int, part: int) -> None:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
         code = wait(process, title)
     if code != 0:
-        lines = (place / "output.txt").read_text(errors="replace").strip().splitlines()
-        raise Problem(f"{title} ended with {code}: {lines[-1] if lines else ''}")
+        raise Problem(f"{title} ended with {code}: {reason(place / 'output.txt')}")
     (place / DONE).write_text(json.dumps(facts) + "\n")
+
+
+def reason(output: pathlib.Path) -> str:
+    """What a benchmark says of its failure."""
+    lines = output.read_text(errors="replace").strip().splitlines()
+    own = [index for index, line in enumerate(lines) if OWN_LINE.match(line)]
+    return "\n".join(lines[own[-1] if own else -1 :])
 
 
 def wait(process: subprocess.Popen[bytes], title: str) -> int:
@@ -142,7 +153,7 @@ def record_of(plan: Plan, entry: Entry) -> Record:
     parts = range(len(entry.parts))
     contents = [
         joined([content_of(plan.place(entry, turn, part)) for part in parts])
-        for turn in range(plan.rounds)
+        for turn in range(plan.rounds(entry))
     ]
     machine = machine_settings()
     settings = contents[0].get("settings", {})
@@ -150,7 +161,7 @@ def record_of(plan: Plan, entry: Entry) -> Record:
         record=entry.name,
         commit=plan.commit,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        runs=plan.rounds,
+        runs=plan.rounds(entry),
         machine=f"{machine['processors']} processors ({machine['processor']}), "
         f"Linux {machine['kernel']}",
         commands=[f"script/bench {' '.join(entry.command(part, plan.quick))}" for part in parts],
@@ -168,7 +179,7 @@ def record_of(plan: Plan, entry: Entry) -> Record:
 
 
 def measure(plan: Plan, entry: Entry) -> None:
-    for turn in range(plan.rounds):
+    for turn in range(plan.rounds(entry)):
         for part in range(len(entry.parts)):
             run_once(plan, entry, turn, part)
     record = record_of(plan, entry)
@@ -212,7 +223,7 @@ def print_set() -> None:
     rows = [
         {
             "name": entry.name,
-            "minutes": round(entry.minutes * ROUNDS),
+            "minutes": round(entry.minutes * entry.rounds),
             "record": state_of(entry),
             "runs": "; ".join(" ".join(entry.command(part)) for part in range(len(entry.parts))),
         }
@@ -254,7 +265,6 @@ def plan_of(options: argparse.Namespace) -> Plan:
         work,
         work / "records" if options.quick else ROOT / FOLDER,
         measured_commit(not options.quick),
-        2 if options.quick else ROUNDS,
         options.quick,
         options.anyway,
     )

@@ -5,7 +5,7 @@ A passage between <!-- record: ... --> and <!-- end --> is what bench/records/ g
 (lab/record/passages.py); `script/bench record --tables` writes it anew.
 
 The pages below say what was measured. There a number that is a ratio, a rate, a time or resident
-memory is in such a passage. A number in a code span or in code is a setting or a target.
+memory is in such a passage. A number in a code span or in code is a setting, a target, or follows from these.
 """
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from lab.record.passages import PASSAGE, loose_markers, passages  # noqa: E402
 from lab.record.record import FOLDER, RecordError, load  # noqa: E402
 
 MEASURED = ("README.md", "docs/benchmarks.md", "docs/mount.md", "docs/mount-orangefs.md", "docs/tools.md",
-            "docs/admin/README.md")
+            "docs/simulator.md",
+            "docs/admin/README.md", "docs/admin/anticipation.md")
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
 # A decimal behind one of these words, or behind "and" or "or" and another version, is a version.
 VERSIONED = r"(?:OrangeFS|BeeGFS|\(PVFS2\)|Linux|Debian|Ubuntu|libfuse|CMake|Python|TLS|GCC)"

@@ -21,11 +21,20 @@ class Entry:
     tables: Mapping[str, Summary]
     parts: tuple[tuple[str, ...], ...] = ((),)
     minutes: float = 10  # of a round, about
+    rounds: int = ROUNDS
 
     def command(self, part: int, quick: bool = False) -> list[str]:
-        return [self.benchmark, *self.parts[part], *(["--quick"] if quick else [])]
+        if not quick:
+            return [self.benchmark, *self.parts[part]]
+        words = list(self.parts[part])
+        for long in ("--seconds", "--scale"):
+            if long in words:
+                at = words.index(long)
+                del words[at : at + 2]
+        return [self.benchmark, *words, "--quick"]
 
 
+SITES = (10, 100, 1000)  # servers
 ONCE = ("--runs", "1")  # in each round; the rounds are the runs
 SET = [
     Entry(
@@ -108,5 +117,21 @@ SET = [
         tuple(("--protocol", protocol) for protocol in ("orangefs", "beegfs", "mount")),
         40,
     ),
+    Entry(
+        "anticipation-2",  # with a loss of at most 2 %
+        "anticipation",
+        {"virtual": summaries.virtual_anticipation},
+        (("--only", "virtual", "--max-loss", "2"),),
+        rounds=1,
+    ),
     Entry("engine", "engine", {"events": summaries.events}, minutes=1),
+    # In virtual time, each run of it gives the same.
+    Entry(
+        "scale",
+        "scale",
+        {f"servers-{count}": summaries.site(count) for count in SITES},
+        tuple(("--servers", str(count)) for count in SITES),
+        45,
+        rounds=1,
+    ),
 ]

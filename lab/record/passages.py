@@ -91,9 +91,12 @@ def table_text(record: Record, table: str) -> str:
 
 
 def origin(record: Record) -> str:
-    of = f"commit `{record.commit[:8]}`, {record.date}, {record.machine}."
+    of = f"commit `{record.commit[:8]}`, {record.date}"
     if record.older:
-        return f"An older record, without a spread: {record.older}; {of} {NOT_RUN}"
+        return f"An older record, of the page of {of}: {record.older}. {NOT_RUN}"
+    of += f", {record.machine}."
     if record.quick:
         return f"Quick runs, which are not a record: {of}"
+    if record.runs == 1:
+        return f"One run; {of}"
     return f"Medians of {record.runs} runs (smallest-largest); {of}"

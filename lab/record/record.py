@@ -35,7 +35,8 @@ class Record:
     settings: dict[str, Any]
     tables: dict[str, list[Row]]
     quick: bool = False
-    # Not empty: the set of record has not been run since, and this says where the numbers are from.
+    # Not empty: the numbers are from a page of that commit, this is what it says of them, and the
+    # set of record has not been run since. 0 runs: it does not say how many there were.
     older: str = ""
 
     def cell(self, table: str, row: str, column: str) -> Cell:

@@ -149,14 +149,14 @@ def heavier_shares(keys: Sequence[str]) -> Summary:
 
 def virtual_anticipation(content: Content) -> list[Row]:
     made: list[Row] = []
-    rows = content["rows"]["virtual"]
-    for (think_times,), part in groups(rows, ["think_times"]).items():
-        near = [abs(row["ratio_on"] / row["feasible_ratio"] - 1) <= 0.05 for row in part]
+    for (think_times,), part in groups(content["rows"]["virtual"], ["think_times"]).items():
+        states = [row["state"] for row in part]
         made.append(
             {
                 "think times": think_times,
-                "cases": len(part),
-                "within 5 %": sum(near),
+                "ratio within 5 %": states.count("within"),
+                "loss at its bound": states.count("at bound"),
+                "neither": states.count("neither"),
                 "least total / `fifo`": least(row["total_vs_fifo"] for row in part),
             }
         )
@@ -242,3 +242,37 @@ def events(content: Content) -> list[Row]:
         }
         for row in content["rows"]
     ]
+
+
+WAYS = {
+    "adaptbf": "each server alone, `adaptbf`",
+    "sfq": "each server alone, `sfq`",
+    "psfa": "coordinator `psfa`",
+    "total": "coordinator `total`, delay",
+}
+CYCLE_MS = 100  # of a coordinator
+
+
+def site(servers: int) -> Summary:
+    """How a site of so many servers is shared."""
+
+    def summary(content: Content) -> list[Row]:
+        rows = [
+            row
+            for row in content["rows"]
+            if row["servers"] == servers
+            and row["cycle_ms"] in (None, CYCLE_MS)
+            and row["away_jain"] is None
+        ]
+        return [
+            {
+                "divided by": WAYS[row["policy"]]
+                + (f" {row['delay_s']:g} s" if row["delay_s"] else ""),
+                "Jain's index": row["jain"],
+                "worst part of its due": row["worst_ratio"],
+                "idle %": row["idle_percent"],
+            }
+            for row in rows
+        ]
+
+    return summary

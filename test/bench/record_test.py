@@ -187,11 +187,11 @@ class FiguresTest(unittest.TestCase):
 
 
 class ResumeTest(unittest.TestCase):
-    ENTRY = Entry("engine", "engine", {"events": lambda content: content["rows"]}, (("--a",), ("--b",)))
+    ENTRY = Entry("engine", "engine", {"events": lambda content: content["rows"]}, (("--a",), ("--b",)), rounds=2)
 
     def setUp(self) -> None:
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        self.plan = run_record.Plan(folder, folder / "work", folder / "records", "c0ffee00c0ffee", 2, False, False)
+        self.plan = run_record.Plan(folder, folder / "work", folder / "records", "c0ffee00c0ffee", False, False)
         self.started: list[str] = []
         self.enterContext(contextlib.redirect_stdout(io.StringIO()))
         self.enterContext(contextlib.redirect_stderr(io.StringIO()))
@@ -208,9 +208,9 @@ class ResumeTest(unittest.TestCase):
             (place / "engine.json").write_text(json.dumps({"settings": {"quick": False}, "rows": rows}))
         return mock.Mock(**{"wait.return_value": code, "poll.return_value": code})
 
-    def measure(self, **changed: object) -> list[str]:
+    def measure(self, entry: Entry = ENTRY, **changed: object) -> list[str]:
         self.started.clear()
-        self.failed = run_record.measure_all(dataclasses.replace(self.plan, **changed), [self.ENTRY])
+        self.failed = run_record.measure_all(dataclasses.replace(self.plan, **changed), [entry])
         return self.started
 
     def test_a_record_has_the_parts_of_a_round_and_the_spread_of_the_rounds(self) -> None:
@@ -225,7 +225,7 @@ class ResumeTest(unittest.TestCase):
     def test_what_has_ended_is_not_run_again_unless_the_commit_or_the_settings_change(self) -> None:
         self.assertEqual(len(self.measure()), 4)
         self.assertEqual(self.measure(), [])
-        self.assertEqual(self.measure(rounds=3), ["round3-part1", "round3-part2"])
+        self.assertEqual(self.measure(dataclasses.replace(self.ENTRY, rounds=3)), ["round3-part1", "round3-part2"])
         self.assertEqual(len(self.measure(commit="other")), 4)
         self.assertEqual(len(self.measure(commit="other", quick=True)), 4)
 

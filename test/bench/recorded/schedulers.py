@@ -58,7 +58,7 @@ SHARING = Recorded(
 
 
 def row_of_anticipation(case: object) -> Row:
-    fields: Row = {"think_times": "constant"}
+    fields: Row = {"think_times": "constant", "case": str(case)}
     if isinstance(case, (anticipation.Case, anticipation_orangefs.Case)):
         fields = dataclasses.asdict(case)
     return {
