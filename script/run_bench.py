@@ -87,7 +87,10 @@ def print_help(parser: argparse.ArgumentParser) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="script/bench", description="Runs a benchmark of vpfs.", add_help=False
+        prog="script/bench",
+        description="Runs a benchmark of vpfs.",
+        epilog="script/bench record runs the set of record (record --help has its options).",
+        add_help=False,
     )
     parser.add_argument(
         "-h", "--help", action="store_true", help="show this and the benchmark's own options"

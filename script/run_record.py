@@ -212,6 +212,14 @@ def write_tables(root: pathlib.Path = ROOT) -> list[pathlib.Path]:
     return changed
 
 
+def show_changed() -> None:
+    try:
+        for page in write_tables():
+            print(f"{page.relative_to(ROOT)} has the tables of its records", flush=True)
+    except RecordError as error:
+        raise Problem(str(error)) from error
+
+
 def state_of(entry: Entry) -> str:
     record = load(entry.name, ROOT / FOLDER)
     if record is None:
@@ -276,16 +284,15 @@ def main() -> int:
     if options.list:
         print_set()
         return 0
-    problems: list[str] = []
-    if not options.tables:
-        entries = [entry for entry in SET if not options.only or entry.name in options.only]
-        problems = measure_all(plan_of(options), entries)
-    if not options.quick:
-        try:
-            for page in write_tables():
-                print(page.relative_to(ROOT))
-        except RecordError as error:
-            raise Problem(str(error)) from error
+    if options.tables:
+        show_changed()
+        return 0
+    plan, problems = plan_of(options), []
+    for entry in SET:
+        if not options.only or entry.name in options.only:
+            problems += measure_all(plan, [entry])
+            if not plan.quick:
+                show_changed()  # after each record, as the next one may be interrupted
     if problems:
         print(f"not recorded: {', '.join(problems)}", file=sys.stderr)
     return 1 if problems else 0

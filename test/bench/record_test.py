@@ -238,6 +238,29 @@ class ResumeTest(unittest.TestCase):
         self.assertEqual(self.measure(), ["round2-part1", "round2-part2"])
         self.assertEqual(self.failed, [])
 
+    def test_the_reason_of_a_failure_is_what_the_benchmark_says_last_of_itself(self) -> None:
+        output = self.plan.work.parent / "output.txt"
+        for text, reason in (("a\nrun_bench.py: load ended:\nbusy\n", "run_bench.py: load ended:\nbusy"),
+                             ("a\nb\n", "b"), ("", "")):
+            output.write_text(text)
+            self.assertEqual(run_record.reason(output), reason)
+
+    def test_a_quick_run_keeps_the_choice_of_rows_and_not_the_lengths(self) -> None:
+        entry = Entry("x", "fio", {}, (("--seconds", "9", "--mounts", "1", "--scale", "0.5"),))
+        self.assertEqual(entry.command(0, quick=True), ["fio", "--mounts", "1", "--quick"])
+        self.assertEqual(entry.command(0), ["fio", *entry.parts[0]])
+
+    def test_all_pages_are_filled_from_the_records(self) -> None:
+        root = self.plan.work.parent
+        (root / "docs/admin").mkdir(parents=True)
+        (root / "README.md").write_text("nothing\n")
+        page = root / "docs/admin/page.md"
+        page.write_text(PassageTest.TABLE)
+        record().write(root / "bench/records")
+        self.assertEqual(run_record.write_tables(root), [page])
+        self.assertIn("| 13.2 (12.9-13.4) |", page.read_text())
+        self.assertEqual(run_record.write_tables(root), [])
+
     def test_a_run_that_takes_too_long_is_ended(self) -> None:
         process = mock.Mock(**{"poll.return_value": None})
         process.wait.side_effect = [run_record.subprocess.TimeoutExpired("x", 1), 143]
