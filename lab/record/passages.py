@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from lab.record.record import FOLDER, NOT_RUN, Record, RecordError, load, middle_of, text_of
 
 COLUMNS = 100
+NO_ROWS = "What these rows need was not installed."
 PASSAGE = re.compile(
     r"(?<!`)<!--\s+record:\s+(?P<name>[\w-]+)\s+(?P<table>[\w-]+)"
     r"(?:;\s+(?P<row>[^;>]+);\s+(?P<column>[^;>]+?))?\s+-->(?P<text>.*?)(?<!`)<!--\s+end\s+-->",
@@ -79,6 +80,8 @@ def rewritten(text: str, folder: pathlib.Path = FOLDER) -> str:
 def table_text(record: Record, table: str) -> str:
     """The table in Markdown, and where its numbers are from."""
     rows = record.rows(table)
+    if not rows:
+        return "\n".join(textwrap.wrap(f"{NO_ROWS} {origin(record)}", COLUMNS))
     columns = list(dict.fromkeys(column for row in rows for column in row))
     lines = [columns, ["---"] * len(columns)]
     lines += [[text_of(row.get(column)) for column in columns] for row in rows]

@@ -156,6 +156,11 @@ class PassageTest(unittest.TestCase):
         with self.assertRaisesRegex(RecordError, "no table calls"):
             passages.rewritten(other, self.folder)
 
+    def test_a_table_without_rows_says_why(self) -> None:
+        text = passages.table_text(record(tables={"memory": merged([[], []])}), "memory")
+        self.assertTrue(text.startswith(passages.NO_ROWS))
+        self.assertNotIn("|", text)
+
     def test_a_wrong_cell_and_a_wide_row_are_errors(self) -> None:
         record().write(self.folder)
         with self.assertRaisesRegex(RecordError, "no cell '128"):
