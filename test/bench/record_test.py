@@ -259,7 +259,7 @@ class ResumeTest(unittest.TestCase):
         root = self.plan.work.parent
         (root / "docs/admin").mkdir(parents=True)
         (root / "README.md").write_text("nothing\n")
-        page = root / "docs/admin/page.md"
+        page = root / "docs/admin" / "page.md"
         page.write_text(PassageTest.TABLE)
         record().write(root / "bench/records")
         self.assertEqual(run_record.write_tables(root), [page])
