@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/host/settings.h"
+#include "control/host/prepared_config.h"
 #include "proxy/config/config.h"
 #include "stage/rules/address.h"
 
@@ -14,10 +14,10 @@ namespace vpfs::proxy {
 
 // A configuration that is ready for use. Each thread keeps its copy until a reload gives it
 // another.
-struct WorkerSettings : control::Settings<Config> {
-  // `before`: as that of control::Settings.
+struct WorkerSettings : control::PreparedConfig<Config> {
+  // `before`: as that of control::PreparedConfig.
   explicit WorkerSettings(Config from, const WorkerSettings* before = nullptr)
-      : control::Settings<Config>(std::move(from), before) {
+      : control::PreparedConfig<Config>(std::move(from), before) {
     for (const std::string& server : config.servers) {
       if (const auto block = stage::AddressBlock::parse(server)) servers.push_back(*block);
     }

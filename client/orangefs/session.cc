@@ -35,29 +35,30 @@ net::Task<> pause(asio::any_io_executor executor, Duration duration) {
   (void)co_await timer.async_wait(net::kUseTask);
 }
 
-struct Answer {
+struct AttemptResult {
   std::error_code failure;
   std::optional<orangefs::Response> response;
 };
 
 // One attempt on one connection.
-net::Task<Answer> attempt(ServerPool& pool, const asio::any_io_executor& executor,
-                          std::size_t server, const orangefs::Request& request, Duration patience) {
+net::Task<AttemptResult> attempt(ServerPool& pool, const asio::any_io_executor& executor,
+                                 std::size_t server, const orangefs::Request& request,
+                                 Duration patience) {
   std::shared_ptr<ServerConnection> connection = pool.ready(server);
   if (!connection) {
     Result<std::shared_ptr<ServerConnection>> made = co_await pool.connect(server);
-    if (!made) co_return Answer{.failure = made.error().code, .response = {}};
+    if (!made) co_return AttemptResult{.failure = made.error().code, .response = {}};
     connection = std::move(*made);
     if (!connection->usable()) {
-      co_return Answer{.failure = std::make_error_code(std::errc::connection_reset),
-                       .response = {}};
+      co_return AttemptResult{.failure = std::make_error_code(std::errc::connection_reset),
+                              .response = {}};
     }
   }
   net::Latch latch(executor);
   Call call(*connection, latch);
   call.begin(request, patience);
   co_await latch.wait();
-  co_return Answer{.failure = call.failure(), .response = std::move(call.response())};
+  co_return AttemptResult{.failure = call.failure(), .response = std::move(call.response())};
 }
 
 }  // namespace
@@ -137,7 +138,7 @@ net::Task<Result<std::string>> Session::config_from(ServerPool& pool, std::size_
                                                     std::string_view host_port) {
   const orangefs::Request request{.capability = {}, .hints = {}, .body = orangefs::EmptyRequest{}};
   for (int attempts = 1;; ++attempts) {
-    Answer answer = co_await attempt(pool, executor_, server, request, kGetconfigTimeout);
+    AttemptResult answer = co_await attempt(pool, executor_, server, request, kGetconfigTimeout);
     if (answer.response) {
       auto* const body = std::get_if<orangefs::GetconfigResponse>(&answer.response->body);
       if (body == nullptr) co_return status_error("GETCONFIG", answer.response->status);
@@ -155,7 +156,7 @@ net::Task<Result<orangefs::Response>> Session::call(std::size_t server, orangefs
   const std::string_view what = orangefs::name(orangefs::op_of(request.body));
   Retry retry = new_retry();
   for (;;) {
-    Answer answer = co_await attempt(pool_, executor_, server, request, config_.job_timeout);
+    AttemptResult answer = co_await attempt(pool_, executor_, server, request, config_.job_timeout);
     if (answer.response) {
       if (answer.response->status != 0) co_return status_error(what, answer.response->status);
       co_return std::move(*answer.response);

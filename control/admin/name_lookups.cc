@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -12,7 +11,7 @@
 #include <asio/steady_timer.hpp>
 #include <fmt/format.h>
 
-#include "base/signal_block.h"
+#include "net/start_thread.h"
 
 namespace vpfs::control {
 
@@ -111,18 +110,17 @@ void NameLookups::start(const WantedNames& wanted, Done done) {
   }
   const std::uint64_t number = ++last_;
   std::size_t threads = 0;
-  const SignalBlock no_signals;
   for (; threads < std::min(limits_.threads, work->tasks.size()); ++threads) {
     if (!shared_->add_thread(limits_.threads_of_all)) break;
-    try {
-      std::thread([work, number, shared = shared_] {
-        if (work->run()) Shared::tell(shared, number);
-        shared->thread_ended();
-      }).detach();
-    } catch (const std::system_error&) {
+    Result<std::thread> thread = net::start_thread([work, number, shared = shared_] {
+      if (work->run()) Shared::tell(shared, number);
+      shared->thread_ended();
+    });
+    if (!thread) {
       shared_->thread_ended();
       break;
     }
+    thread->detach();
   }
   if (threads == 0) return done("too many names are being looked up; try again");
   auto request = std::make_unique<Request>(context_, std::move(work), std::move(done));

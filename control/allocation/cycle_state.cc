@@ -218,7 +218,7 @@ void CycleState::forget_pair_if_clear(std::uint32_t pair) {
   members_.forget_pair(pair);
 }
 
-AnswerResult CycleState::on_report(StageId id, const Answer& answer,
+AnswerResult CycleState::on_report(StageId id, const StageAnswer& answer,
                                    std::span<const FlowCounters> flows, TimePoint now) {
   Stage& stage = connected(id);
   if (answer.term != term_) {
@@ -240,7 +240,7 @@ AnswerResult CycleState::on_report(StageId id, const Answer& answer,
   return AnswerResult::taken;
 }
 
-void CycleState::close_open(Stage& stage, const Answer& answer, TimePoint now) {
+void CycleState::close_open(Stage& stage, const StageAnswer& answer, TimePoint now) {
   const bool allocates = stage.open.allocates;
   stage.open = {};
   --unanswered_;

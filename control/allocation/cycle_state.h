@@ -92,7 +92,7 @@ class CycleState {
   void on_flow(StageId stage, const FlowName& flow);
   // The stage has answered. Only an answer to what it was sent last is taken. Cost: the flows of
   // the stage; it allocates nothing unless a flow ends or lies.
-  [[nodiscard]] AnswerResult on_report(StageId stage, const Answer& answer,
+  [[nodiscard]] AnswerResult on_report(StageId stage, const StageAnswer& answer,
                                        std::span<const FlowCounters> flows, TimePoint now);
 
   // Begins a cycle: divides, and says what to send to which stage. It is valid until the next call
@@ -162,7 +162,7 @@ class CycleState {
   void unbind(Stage& stage, Membership::Flow& flow);
   void release_ended(Stage& stage);
   void forget_pair_if_clear(std::uint32_t pair);
-  void close_open(Stage& stage, const Answer& answer, TimePoint now);
+  void close_open(Stage& stage, const StageAnswer& answer, TimePoint now);
   void take_counters(Stage& stage, std::span<const FlowCounters> flows, TimePoint now);
 
   void expire(std::uint32_t stage, TimePoint now);

@@ -92,7 +92,7 @@ struct LiveJob {
 };
 
 // The head of a report.
-struct Answer {
+struct StageAnswer {
   std::uint64_t term = 0;
   std::uint64_t sequence = 0;
   bool applied = false;

@@ -16,12 +16,12 @@
 #include <asio/write.hpp>
 
 #include "base/result.h"
-#include "base/signal_block.h"
 #include "control/metrics/http_request.h"
 #include "control/metrics/metrics.h"
 #include "net/async.h"
 #include "net/listener.h"
 #include "net/signal.h"
+#include "net/start_thread.h"
 
 namespace vpfs::control {
 namespace {
@@ -264,8 +264,9 @@ Result<std::unique_ptr<HttpPort>> HttpPort::open(const HttpConfig& config, HttpS
   if (!local) return refused(local.error());
   std::unique_ptr<HttpPort> port(new HttpPort(std::move(state)));
   port->endpoint_ = *local;
-  const SignalBlock block;
-  port->thread_ = std::thread([&state = *port->state_] { state.run(); });
+  Result<std::thread> thread = net::start_thread([&state = *port->state_] { state.run(); });
+  if (!thread) return refused(thread.error());
+  port->thread_ = std::move(*thread);
   return port;
 }
 

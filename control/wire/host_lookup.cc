@@ -11,6 +11,8 @@
 #include <asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "net/start_thread.h"
+
 namespace vpfs::control {
 
 struct HostLookup::Shared {
@@ -30,10 +32,13 @@ HostLookup::HostLookup(asio::io_context& context, const PortAddress& address)
     shared_->found = std::vector{net::Endpoint(number, address.port)};
     return;
   }
-  try {
-    std::thread([shared = shared_, address] { run(shared, address); }).detach();
-  } catch (const std::system_error& problem) {
-    shared_->found = std::unexpected(fmt::format("host {}: {}", address.host, problem.what()));
+  Result<std::thread> thread =
+      net::start_thread([shared = shared_, address] { run(shared, address); });
+  if (thread) {
+    thread->detach();
+  } else {
+    shared_->found =
+        std::unexpected(fmt::format("host {}: {}", address.host, thread.error().message));
   }
 }
 

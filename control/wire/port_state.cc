@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "control/wire/requests.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
+#include "net/start_thread.h"
 
 namespace vpfs::control {
 namespace {
@@ -345,17 +345,15 @@ net::Task<std::optional<std::string>> PortState::name_of(std::uint32_t uid) {
 bool PortState::look_up(std::uint32_t uid) {
   if (lookups_.contains(uid)) return true;
   if (lookups_.size() >= kMostLookups) return false;
-  try {
-    std::thread([uid, names = names_] {
-      std::optional<std::string> name = user_name(uid);
-      const std::lock_guard lock(names->mutex);
-      if (names->port == nullptr) return;
-      asio::post(names->port->context_,
-                 [names, uid, name = std::move(name)] { names->port->name_found(uid, name); });
-    }).detach();
-  } catch (const std::system_error&) {
-    return false;
-  }
+  Result<std::thread> thread = net::start_thread([uid, names = names_] {
+    std::optional<std::string> name = user_name(uid);
+    const std::lock_guard lock(names->mutex);
+    if (names->port == nullptr) return;
+    asio::post(names->port->context_,
+               [names, uid, name = std::move(name)] { names->port->name_found(uid, name); });
+  });
+  if (!thread) return false;
+  thread->detach();
   lookups_.try_emplace(uid);
   return true;
 }

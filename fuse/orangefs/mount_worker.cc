@@ -15,9 +15,9 @@
 
 #include "base/check.h"
 #include "base/result.h"
-#include "base/signal_block.h"
 #include "fuse/message.h"
 #include "fuse/orangefs/io.h"
+#include "net/start_thread.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
@@ -98,9 +98,11 @@ void MountWorker::prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_p
   tell_ended_ = std::move(ended);
 }
 
-void MountWorker::start() {
-  const SignalBlock no_signals;
-  thread_ = std::thread([this] { run(); });
+Result<void> MountWorker::start() {
+  Result<std::thread> thread = net::start_thread([this] { run(); });
+  VPFS_TRY(thread);
+  thread_ = std::move(*thread);
+  return {};
 }
 
 void MountWorker::end_thread() {

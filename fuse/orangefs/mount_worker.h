@@ -48,7 +48,7 @@ class MountWorker {
   // `ended` is called on the worker's thread when the file system is not mounted any more.
   void prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
                Interrupts interrupts, const Peers& peers, std::function<void()> ended);
-  void start();
+  [[nodiscard]] Result<void> start();
   // Ends the threads of all workers that have one: what is under way ends as if the connections
   // were lost. All at once, since an operation of one may wait for one of another. Call it from
   // any other thread, before a worker is destroyed.

@@ -116,7 +116,9 @@ Result<void> OrangefsMount::start() {
     workers_[i]->prepare(*files_, held_, std::move(channels[i]), options_.interrupts, workers_,
                          ended);
   }
-  for (const std::unique_ptr<MountWorker>& worker : workers_) worker->start();
+  for (const std::unique_ptr<MountWorker>& worker : workers_) {
+    VPFS_TRY(worker->start());
+  }
   return {};
 }
 

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "control/gate/stage_gate.h"
-#include "control/host/settings.h"
+#include "control/host/prepared_config.h"
 #include "fuse/posix/config.h"
 #include "fuse/posix/held_reads.h"
 #include "fuse/posix/io_request.h"
@@ -24,7 +24,7 @@
 
 namespace vpfs::fuse {
 
-using MountSettings = control::Settings<Config>;
+using MountSettings = control::PreparedConfig<Config>;
 using MountSettingsPtr = std::shared_ptr<const MountSettings>;  // shared with the gate's owner
 
 // The stage of a mounted directory: every request passes it before any thread works on it. Threads

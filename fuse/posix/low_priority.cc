@@ -2,7 +2,7 @@
 
 #include <sys/resource.h>
 
-#include "fuse/start_thread.h"
+#include "net/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -25,7 +25,7 @@ int normal() {
 bool LowPriority::is_possible() {
   const int before = normal();
   bool comes_back = false;
-  Result<std::thread> thread = start_thread([&] { comes_back = set(kLow) && set(before); });
+  Result<std::thread> thread = net::start_thread([&] { comes_back = set(kLow) && set(before); });
   if (!thread) return false;  // there are no threads to have
   thread->join();
   return comes_back && before < kLow;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/result.h"
-#include "fuse/start_thread.h"
+#include "net/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -14,7 +14,7 @@ constexpr auto kBetweenRounds = std::chrono::milliseconds(100);
 }  // namespace
 
 Result<void> Rounds::start() {
-  Result<std::thread> thread = start_thread([this] { run(); });
+  Result<std::thread> thread = net::start_thread([this] { run(); });
   VPFS_TRY(thread);
   thread_ = std::move(*thread);
   return {};

@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "fuse/credentials.h"
 #include "fuse/posix/low_priority.h"
-#include "fuse/start_thread.h"
+#include "net/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -98,7 +98,7 @@ Server::ServerThread::ServerThread(Server& server, std::unique_ptr<Channel> chan
     : server_(server), channel_(std::move(channel)) {}
 
 Result<void> Server::ServerThread::start() {
-  Result<std::thread> thread = start_thread([this] {
+  Result<std::thread> thread = net::start_thread([this] {
     adopt_own_identity();
     run();
   });

@@ -8,7 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/result.h"
-#include "fuse/start_thread.h"
+#include "net/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -35,7 +35,7 @@ ThreadKeeper::~ThreadKeeper() {
 }
 
 Result<void> ThreadKeeper::start() {
-  Result<std::thread> thread = start_thread([this] { keep(); });
+  Result<std::thread> thread = net::start_thread([this] { keep(); });
   VPFS_TRY(thread);
   thread_ = std::move(*thread);
   return without_exceptions(start_one_);

@@ -194,9 +194,9 @@ std::string coordinator_status_text(const std::string& json) {
   return text + stage_table(stages) + jobs_of_site(part_of(status, "jobs"));
 }
 
-std::vector<Answer> missing_stages(const std::string& json) {
+std::vector<ProxyAnswer> missing_stages(const std::string& json) {
   const nlohmann::json status = nlohmann::json::parse(json, nullptr, false);
-  std::vector<Answer> missing;
+  std::vector<ProxyAnswer> missing;
   if (!status.is_object()) return missing;
   for (const nlohmann::json& stage : part_of(status, "stages")) {
     if (is(stage, "connected")) continue;

@@ -12,6 +12,6 @@ namespace vpfs::ctl {
 [[nodiscard]] std::string coordinator_status_text(const std::string& json);
 
 // The stages in it that are not connected, as answers that did not come.
-[[nodiscard]] std::vector<Answer> missing_stages(const std::string& json);
+[[nodiscard]] std::vector<ProxyAnswer> missing_stages(const std::string& json);
 
 }  // namespace vpfs::ctl

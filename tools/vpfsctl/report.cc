@@ -98,10 +98,10 @@ bool is_one_line(std::string_view text) {
 
 }  // namespace
 
-Report report(const Command& command, std::span<const Answer> answers,
+Report report(const Command& command, std::span<const ProxyAnswer> answers,
               const std::string& condition) {
   Report result;
-  for (const Answer& answer : answers) {
+  for (const ProxyAnswer& answer : answers) {
     if (answer.outcome != Outcome::done) {
       result.errors += error_text(answer, condition);
       continue;

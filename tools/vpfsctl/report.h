@@ -16,7 +16,7 @@ struct Report {
 
 // The answers to a command in their order. Several proxies are told apart by their names.
 // `condition` is the one that was sent, for errors about it.
-[[nodiscard]] Report report(const Command& command, std::span<const Answer> answers,
+[[nodiscard]] Report report(const Command& command, std::span<const ProxyAnswer> answers,
                             const std::string& condition);
 
 }  // namespace vpfs::ctl

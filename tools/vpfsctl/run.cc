@@ -72,22 +72,22 @@ Names names_of_this_host() {
 }
 
 // Each name once, in the order of the first proxy that has it.
-std::string names_text(std::span<const Answer> answers) {
+std::string names_text(std::span<const ProxyAnswer> answers) {
   std::set<std::string> known;
   std::string text;
   const auto add = [&](const std::string& name) {
     if (known.insert(name).second) text += printable(name) + "\n";
   };
-  for (const Answer& answer : answers) {
+  for (const ProxyAnswer& answer : answers) {
     for (const auto& rule : answer.reply.rule_reply().rules()) add(rule.name());
     for (const auto& job : answer.reply.job_reply().jobs()) add(job.jobid());
   }
   return text;
 }
 
-std::vector<Answer> ask(AskedProxies& proxies, const Command& command,
-                        const control::Envelope& request, Duration timeout) {
-  std::vector<Answer> answers;
+std::vector<ProxyAnswer> ask(AskedProxies& proxies, const Command& command,
+                             const control::Envelope& request, Duration timeout) {
+  std::vector<ProxyAnswer> answers;
   if (command.atomic && proxies.size() > 1) {
     const auto ask_some = [&proxies](const std::vector<Question>& questions) {
       return proxies.ask(questions);
@@ -100,7 +100,7 @@ std::vector<Answer> ask(AskedProxies& proxies, const Command& command,
   return answers;
 }
 
-void print(const CtlSettings& settings, std::span<const Answer> answers,
+void print(const CtlSettings& settings, std::span<const ProxyAnswer> answers,
            const control::Envelope& request, const std::string& version) {
   Report told = report(settings.command, answers, request.rule().condition());
   if (settings.json) {
@@ -122,28 +122,28 @@ void write(const std::string& text, std::FILE* to) {
 ExitCode run_coordinator_status(CoordinatorClient& coordinator) {
   control::Envelope request;
   request.mutable_status();
-  std::vector<Answer> answers = {coordinator.ask(request)};
+  std::vector<ProxyAnswer> answers = {coordinator.ask(request)};
   if (answers.front().outcome != Outcome::done) {
     write(error_text(answers.front(), ""), stderr);
     return exit_code(answers);
   }
   const std::string json = answers.front().reply.status_reply().json();
   write(coordinator_status_text(json), stdout);
-  for (Answer& each : missing_stages(json)) answers.push_back(std::move(each));
+  for (ProxyAnswer& each : missing_stages(json)) answers.push_back(std::move(each));
   return exit_code(answers);
 }
 
 // The answers of a coordinator to a command, or of its stages through it.
-std::vector<Answer> ask(CoordinatorClient& coordinator, const CtlSettings& settings,
-                        const control::Envelope& request) {
+std::vector<ProxyAnswer> ask(CoordinatorClient& coordinator, const CtlSettings& settings,
+                             const control::Envelope& request) {
   const Command& command = settings.command;
-  std::vector<Answer> answers;
+  std::vector<ProxyAnswer> answers;
   const bool is_whole_site = settings.stages.empty();
   if (is_whole_site && (is_of_coordinator(command) || command.verb == Verb::status)) {
     answers.push_back(coordinator.ask(request));
   }
   if (!is_whole_site || !is_of_coordinator(command)) {
-    for (Answer& each : coordinator.ask_stages(request, settings.stages)) {
+    for (ProxyAnswer& each : coordinator.ask_stages(request, settings.stages)) {
       answers.push_back(std::move(each));
     }
   }
@@ -167,7 +167,7 @@ ExitCode run_with_coordinator(const CtlSettings& settings, SiteOptions options,
   if (settings.command.verb == Verb::status && !settings.json && settings.stages.empty()) {
     return run_coordinator_status(coordinator);
   }
-  const std::vector<Answer> answers = ask(coordinator, settings, request);
+  const std::vector<ProxyAnswer> answers = ask(coordinator, settings, request);
   print(settings, answers, request, version);
   return exit_code(answers);
 }
@@ -214,7 +214,7 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
   AskedProxies proxies(std::move(chosen->targets), std::move(*options));
   if (command.verb == Verb::stat && !settings.json)
     return run_stat(proxies, settings.top, *request);
-  const std::vector<Answer> answers = ask(proxies, command, *request, *timeout);
+  const std::vector<ProxyAnswer> answers = ask(proxies, command, *request, *timeout);
   print(settings, answers, *request, version);
   return exit_code(answers);
 }

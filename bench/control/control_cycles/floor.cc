@@ -20,15 +20,16 @@ std::size_t largest(const std::vector<RoundTrip>& cycle, std::size_t RoundTrip::
 }
 
 // A connection never has more than one message under way, so there is room for it.
-void send_all(const Descriptor& socket, const std::vector<std::byte>& bytes, std::size_t size) {
-  const ssize_t sent = ::send(socket.number(), bytes.data(), size, MSG_NOSIGNAL);
+void send_all(const net::Descriptor& socket, const std::vector<std::byte>& bytes,
+              std::size_t size) {
+  const ssize_t sent = ::send(socket.get(), bytes.data(), size, MSG_NOSIGNAL);
   if (sent < 0) fail_with_errno("send");
   if (static_cast<std::size_t>(sent) != size) throw std::runtime_error("a message was cut");
 }
 
 // How many bytes have arrived; nothing: the peer has closed the connection.
-std::optional<std::size_t> receive(const Descriptor& socket, std::vector<std::byte>& into) {
-  const ssize_t size = ::recv(socket.number(), into.data(), into.size(), 0);
+std::optional<std::size_t> receive(const net::Descriptor& socket, std::vector<std::byte>& into) {
+  const ssize_t size = ::recv(socket.get(), into.data(), into.size(), 0);
   if (size > 0) return static_cast<std::size_t>(size);
   if (size == 0 || errno == ECONNRESET) return std::nullopt;
   if (errno != EAGAIN) fail_with_errno("recv");
@@ -40,7 +41,7 @@ std::optional<std::size_t> receive(const Descriptor& socket, std::vector<std::by
 void play_stages(const control::PortAddress& address, std::size_t stages,
                  const std::vector<RoundTrip>& cycle) {
   struct Stage {
-    Descriptor socket;
+    net::Descriptor socket;
     std::size_t step = 0;     // of the cycle
     std::size_t missing = 0;  // bytes of the request
   };
@@ -67,7 +68,7 @@ void play_stages(const control::PortAddress& address, std::size_t stages,
   }
 }
 
-FloorServer::FloorServer(const Descriptor& listener, std::size_t stages,
+FloorServer::FloorServer(const net::Descriptor& listener, std::size_t stages,
                          std::vector<RoundTrip> cycle, std::size_t burst)
     : cycle_(std::move(cycle)),
       burst_(burst),

@@ -29,7 +29,7 @@ void play_stages(const control::PortAddress& address, std::size_t stages,
 class FloorServer {
  public:
   // Waits until all stages have dialled.
-  FloorServer(const Descriptor& listener, std::size_t stages, std::vector<RoundTrip> cycle,
+  FloorServer(const net::Descriptor& listener, std::size_t stages, std::vector<RoundTrip> cycle,
               std::size_t burst);
 
   // Returns when all stages have answered all.
@@ -37,7 +37,7 @@ class FloorServer {
 
  private:
   struct AwaitedStage {
-    Descriptor socket;
+    net::Descriptor socket;
     std::size_t missing = 0;  // bytes of the answer
   };
 

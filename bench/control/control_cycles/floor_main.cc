@@ -105,7 +105,7 @@ void run(const FloorSettings& settings) {
   raise_file_limit();
   const std::vector<RoundTrip> cycle = round_trips(settings.sizes);
   control::PortAddress address = address_for(settings.transport);
-  const Descriptor listener = listen_at(address);
+  const net::Descriptor listener = listen_at(address);
   const Child stages([&] { play_stages(address, settings.stages, cycle); });
   FloorServer server(listener, settings.stages, cycle, settings.burst);
   if (address.is_unix()) ::unlink(address.path.c_str());

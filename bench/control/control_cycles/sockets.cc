@@ -52,22 +52,19 @@ Address native(const control::PortAddress& address) {
   return made;
 }
 
-Descriptor make_socket(const control::PortAddress& address) {
-  Descriptor made(::socket(address.is_unix() ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!made.is_open()) fail_with_errno("socket");
+net::Descriptor make_socket(const control::PortAddress& address) {
+  net::Descriptor made(
+      ::socket(address.is_unix() ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!made) fail_with_errno("socket");
   return made;
 }
 
-void send_at_once(const Descriptor& socket) {
+void send_at_once(const net::Descriptor& socket) {
   const int on = 1;
-  (void)::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // not of UNIX
+  (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // not of UNIX
 }
 
 }  // namespace
-
-void Descriptor::close() {
-  if (is_open()) ::close(std::exchange(number_, -1));
-}
 
 void fail_with_errno(std::string_view what) {
   throw std::system_error(errno, std::generic_category(), std::string(what));
@@ -80,55 +77,55 @@ void raise_file_limit() {
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) fail_with_errno("setrlimit");
 }
 
-Descriptor listen_at(control::PortAddress& address) {
-  Descriptor listener = make_socket(address);
+net::Descriptor listen_at(control::PortAddress& address) {
+  net::Descriptor listener = make_socket(address);
   Address at = native(address);
-  if (::bind(listener.number(), at.get(), at.size) != 0) fail_with_errno("bind");
-  if (::listen(listener.number(), kBacklog) != 0) fail_with_errno("listen");
+  if (::bind(listener.get(), at.get(), at.size) != 0) fail_with_errno("bind");
+  if (::listen(listener.get(), kBacklog) != 0) fail_with_errno("listen");
   if (!address.is_unix()) {
     sockaddr_in bound = {};
     at.size = sizeof at.storage;
-    if (::getsockname(listener.number(), at.get(), &at.size) != 0) fail_with_errno("getsockname");
+    if (::getsockname(listener.get(), at.get(), &at.size) != 0) fail_with_errno("getsockname");
     std::memcpy(&bound, &at.storage, sizeof bound);
     address.port = ntohs(bound.sin_port);
   }
   return listener;
 }
 
-Descriptor accept_from(const Descriptor& listener) {
-  Descriptor made(::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!made.is_open()) fail_with_errno("accept");
+net::Descriptor accept_from(const net::Descriptor& listener) {
+  net::Descriptor made(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!made) fail_with_errno("accept");
   send_at_once(made);
   return made;
 }
 
-Descriptor connect_to(const control::PortAddress& address) {
-  Descriptor made = make_socket(address);
+net::Descriptor connect_to(const control::PortAddress& address) {
+  net::Descriptor made = make_socket(address);
   Address to = native(address);
-  if (::connect(made.number(), to.get(), to.size) != 0) {
+  if (::connect(made.get(), to.get(), to.size) != 0) {
     fail_with_errno(control::to_string(address));
   }
-  if (::fcntl(made.number(), F_SETFL, O_NONBLOCK) != 0) fail_with_errno("fcntl");
+  if (::fcntl(made.get(), F_SETFL, O_NONBLOCK) != 0) fail_with_errno("fcntl");
   send_at_once(made);
   return made;
 }
 
 Poll::Poll() : poll_(::epoll_create1(EPOLL_CLOEXEC)) {
-  if (!poll_.is_open()) fail_with_errno("epoll_create1");
+  if (!poll_) fail_with_errno("epoll_create1");
 }
 
-void Poll::watch(const Descriptor& descriptor, std::size_t number, std::uint32_t events) {
+void Poll::watch(const net::Descriptor& descriptor, std::size_t number, std::uint32_t events) {
   epoll_event event = {};
   event.events = events | EPOLLET;
   event.data.u64 = number;
-  if (::epoll_ctl(poll_.number(), EPOLL_CTL_ADD, descriptor.number(), &event) != 0) {
+  if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, descriptor.get(), &event) != 0) {
     fail_with_errno("epoll_ctl");
   }
 }
 
 std::span<const epoll_event> Poll::ask(int patience) {
   for (;;) {
-    const int ready = ::epoll_wait(poll_.number(), events_, kBatch, patience);
+    const int ready = ::epoll_wait(poll_.get(), events_, kBatch, patience);
     if (ready >= 0) return std::span(events_).first(static_cast<std::size_t>(ready));
     if (errno != EINTR) fail_with_errno("epoll_wait");
   }

@@ -4,36 +4,16 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include <sys/epoll.h>
 #include <sys/types.h>
 
 #include "control/wire/port_address.h"
+#include "net/descriptor.h"
 
 // Sockets for programs of one thread that wait in one epoll. Whatever fails throws
 // std::system_error.
 namespace vpfs::bench {
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  [[nodiscard]] int number() const { return number_; }
-  [[nodiscard]] bool is_open() const { return number_ >= 0; }
-  void close();
-
- private:
-  int number_ = -1;
-};
 
 [[noreturn]] void fail_with_errno(std::string_view what);
 
@@ -41,17 +21,17 @@ class Descriptor {
 void raise_file_limit();
 
 // At port 0 the kernel chooses one; `address` gets it.
-[[nodiscard]] Descriptor listen_at(control::PortAddress& address);
-[[nodiscard]] Descriptor accept_from(const Descriptor& listener);
+[[nodiscard]] net::Descriptor listen_at(control::PortAddress& address);
+[[nodiscard]] net::Descriptor accept_from(const net::Descriptor& listener);
 // Waits until the connection is made; then calls on it never wait. TCP sends at once.
-[[nodiscard]] Descriptor connect_to(const control::PortAddress& address);
+[[nodiscard]] net::Descriptor connect_to(const control::PortAddress& address);
 
 // Waits for many descriptors. Each has a number of the caller's. It is named once when bytes have
 // arrived, or room to send, and again only after more have.
 class Poll {
  public:
   Poll();
-  void watch(const Descriptor& descriptor, std::size_t number, std::uint32_t events = EPOLLIN);
+  void watch(const net::Descriptor& descriptor, std::size_t number, std::uint32_t events = EPOLLIN);
   // Those that are ready, valid until the next call. wait() waits for the first one.
   [[nodiscard]] std::span<const epoll_event> ready() { return ask(0); }
   [[nodiscard]] std::span<const epoll_event> wait() { return ask(-1); }
@@ -60,7 +40,7 @@ class Poll {
   static constexpr std::size_t kBatch = 512;
   [[nodiscard]] std::span<const epoll_event> ask(int patience);
 
-  Descriptor poll_;
+  net::Descriptor poll_;
   epoll_event events_[kBatch] = {};
 };
 

@@ -33,9 +33,9 @@ TlsClient::TlsClient(const net::TlsFiles& files, std::string host)
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
 }
 
-TlsClient::Session TlsClient::start(const Descriptor& socket) const {
+TlsClient::Session TlsClient::start(const net::Descriptor& socket) const {
   Session session(SSL_new(context_.get()));
-  if (!session || SSL_set_fd(session.get(), socket.number()) != 1) fail_with_tls("TLS");
+  if (!session || SSL_set_fd(session.get(), socket.get()) != 1) fail_with_tls("TLS");
   X509_VERIFY_PARAM* const wanted = SSL_get0_param(session.get());
   if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host_.c_str()) != 1 &&
       X509_VERIFY_PARAM_set1_host(wanted, host_.c_str(), host_.size()) != 1) {
@@ -45,7 +45,7 @@ TlsClient::Session TlsClient::start(const Descriptor& socket) const {
   return session;
 }
 
-StageLink::StageLink(Descriptor socket, const TlsClient* tls) : socket_(std::move(socket)) {
+StageLink::StageLink(net::Descriptor socket, const TlsClient* tls) : socket_(std::move(socket)) {
   if (tls != nullptr) session_ = tls->start(socket_);
 }
 
@@ -60,7 +60,7 @@ bool StageLink::shake_hands() {
 
 std::optional<std::size_t> StageLink::receive(std::span<std::byte> into) {
   if (!is_tls()) {
-    const ssize_t size = ::recv(socket_.number(), into.data(), into.size(), 0);
+    const ssize_t size = ::recv(socket_.get(), into.data(), into.size(), 0);
     if (size > 0) return static_cast<std::size_t>(size);
     if (size == 0 || errno == ECONNRESET) return std::nullopt;
     if (errno != EAGAIN) fail_with_errno("recv");
@@ -94,7 +94,7 @@ void StageLink::send(std::string_view bytes) {
     }
     return;
   }
-  const ssize_t sent = ::send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return;  // the next receive() tells
   if (sent < 0) fail_with_errno("send");
   if (static_cast<std::size_t>(sent) != bytes.size()) throw std::runtime_error("a cut message");

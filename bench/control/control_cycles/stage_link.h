@@ -25,7 +25,7 @@ class TlsClient {
     void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
   };
   using Session = std::unique_ptr<SSL, Free>;
-  [[nodiscard]] Session start(const Descriptor& socket) const;
+  [[nodiscard]] Session start(const net::Descriptor& socket) const;
 
  private:
   const std::string host_;
@@ -37,9 +37,9 @@ class StageLink {
  public:
   StageLink() = default;
   // Without `tls` the connection is plain.
-  StageLink(Descriptor socket, const TlsClient* tls);
+  StageLink(net::Descriptor socket, const TlsClient* tls);
 
-  [[nodiscard]] const Descriptor& socket() const { return socket_; }
+  [[nodiscard]] const net::Descriptor& socket() const { return socket_; }
   [[nodiscard]] bool is_tls() const { return session_ != nullptr; }
   // Comes before all else, and again when more has arrived, until it says true.
   [[nodiscard]] bool shake_hands();
@@ -50,7 +50,7 @@ class StageLink {
   void close();
 
  private:
-  Descriptor socket_;
+  net::Descriptor socket_;
   TlsClient::Session session_;
 };
 

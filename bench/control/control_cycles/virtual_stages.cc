@@ -27,7 +27,7 @@ std::uint64_t digest(const control::Allocation& allocation) {
 }  // namespace
 
 VirtualStages::VirtualStages(const StagesPlan& plan, const TlsClient* tls, const Clock& clock,
-                             const Descriptor& signals)
+                             const net::Descriptor& signals)
     : plan_(plan),
       tls_(tls),
       clock_(clock),
@@ -75,7 +75,7 @@ void VirtualStages::secure(Stage& stage) {
 }
 
 void VirtualStages::serve(Stage& stage) {
-  if (!stage.link.socket().is_open()) return;
+  if (!stage.link.socket()) return;
   if (!stage.secured) secure(stage);
   while (stage.secured && read_some(stage)) continue;
 }

@@ -54,7 +54,7 @@ class VirtualStages {
  public:
   // `signals` becomes readable when a signal has come.
   VirtualStages(const StagesPlan& plan, const TlsClient* tls, const Clock& clock,
-                const Descriptor& signals);
+                const net::Descriptor& signals);
 
   // All signals that came before have to be read.
   void serve_until_signal();

@@ -32,19 +32,19 @@ struct VirtualStageSettings {
 };
 
 // The signals that end the program or ask for a line, as something to read.
-Descriptor take_signals() {
+net::Descriptor take_signals() {
   sigset_t signals = {};
   sigemptyset(&signals);
   for (const int each : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, each);
   if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) fail_with_errno("sigprocmask");
-  Descriptor made(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!made.is_open()) fail_with_errno("signalfd");
+  net::Descriptor made(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!made) fail_with_errno("signalfd");
   return made;
 }
 
-std::optional<std::uint32_t> next_signal(const Descriptor& signals) {
+std::optional<std::uint32_t> next_signal(const net::Descriptor& signals) {
   signalfd_siginfo info = {};
-  if (::read(signals.number(), &info, sizeof info) != sizeof info) return std::nullopt;
+  if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
   return info.ssi_signo;
 }
 
@@ -97,7 +97,7 @@ void run(VirtualStageSettings& settings) {
   }
   std::optional<TlsClient> tls;
   if (!settings.tls.ca.empty()) tls.emplace(settings.tls, settings.plan.addresses.front().host);
-  const Descriptor signals = take_signals();
+  const net::Descriptor signals = take_signals();
   const SystemClock clock;
   VirtualStages stages(settings.plan, tls ? &*tls : nullptr, clock, signals);
   stages.on_ready([](const VirtualStages& all) { print("ready", all); });

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "fuse/start_thread.h"
+#include "net/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -18,7 +18,7 @@ Forgetter::Forgetter(Inodes& inodes, std::unique_ptr<Channel> channel)
     : inodes_(inodes), channel_(std::move(channel)) {
   threads_.reserve(kThreads);
   for (std::size_t i = 0; i < kThreads; ++i) {
-    Result<std::thread> thread = start_thread([this] { run(); });
+    Result<std::thread> thread = net::start_thread([this] { run(); });
     if (!thread) {
       if (threads_.empty()) throw std::runtime_error(thread.error().message);
       break;  // fewer will do

@@ -66,7 +66,7 @@ class SimulatedCoordinator {
     std::vector<allocation::FlowGrant> grants;
     bool allocates = false;  // else it only asks for a report
     bool wants_report = false;
-    allocation::Answer answer;
+    allocation::StageAnswer answer;
     std::vector<std::uint32_t> new_flows;
     std::vector<allocation::FlowCounters> counters;
   };

@@ -98,11 +98,11 @@ class CycleStateTest : public testing::Test {
 
   AnswerResult answer(StageId stage, const std::vector<FlowCounters>& flows = {},
                       bool applied = true, bool pending = false) {
-    const Answer head = {.term = state_->term(),
-                         .sequence = state_->sequence(),
-                         .applied = applied,
-                         .problem = applied ? "" : "no caps here",
-                         .pending = pending};
+    const StageAnswer head = {.term = state_->term(),
+                              .sequence = state_->sequence(),
+                              .applied = applied,
+                              .problem = applied ? "" : "no caps here",
+                              .pending = pending};
     return state_->on_report(stage, head, flows, now_ + 1ms);
   }
   AnswerResult answer_pending(StageId stage, const std::vector<FlowCounters>& flows = {}) {

@@ -22,7 +22,7 @@ struct HierarchicalSite::Aggregator {
   LinkPtr parent;
   std::vector<LinkPtr> stages;  // by StageId
   std::uint64_t turns = 0;
-  std::optional<Answer> to_answer;  // to the parent
+  std::optional<StageAnswer> to_answer;  // to the parent
 };
 
 struct HierarchicalSite::TreeLink {
@@ -353,9 +353,9 @@ void HierarchicalSite::deliver_to_aggregator(const LinkPtr& link) {
                                                             .grants = cycle.grants},
                                                            now());
   if (!link->is_broken && !cycle.head.close) {
-    aggregator->to_answer = Answer{.term = cycle.term,
-                                   .sequence = cycle.head.sequence,
-                                   .applied = taken == Uplink::Taken::applied};
+    aggregator->to_answer = StageAnswer{.term = cycle.term,
+                                        .sequence = cycle.head.sequence,
+                                        .applied = taken == Uplink::Taken::applied};
   }
   aggregator_cycle(aggregator);
 }

@@ -27,7 +27,7 @@ struct SentCycle {
 
 // Its answer.
 struct SentReport {
-  Answer head;
+  StageAnswer head;
   std::vector<std::pair<FlowName, std::string>> announced;
   std::vector<FlowCounters> counters;
 

@@ -48,7 +48,7 @@ class UplinkTest : public testing::Test {
     }
   }
   void answer(StageId stage, const std::vector<FlowCounters>& flows = {}) {
-    const Answer head = {
+    const StageAnswer head = {
         .term = 3, .sequence = std::exchange(open_[stage.index], 0), .applied = true};
     ASSERT_EQ(state_->on_report(stage, head, flows, now_), AnswerResult::taken);
   }
@@ -297,7 +297,7 @@ TEST_F(UplinkTest, ItAllocatesNoMemoryOnceAllAreKnown) {
     ++flows[0].arrived_bytes;
     const std::uint64_t sequence = state_->begin_cycle(now_).front().sequence;
     for (std::uint32_t i = 0; i < 20; ++i) {
-      const Answer head = {.term = 3, .sequence = sequence, .applied = true};
+      const StageAnswer head = {.term = 3, .sequence = sequence, .applied = true};
       ASSERT_EQ(state_->on_report(StageId{i}, head, flows, now_), AnswerResult::taken);
     }
     (void)uplink_->report();

@@ -19,7 +19,7 @@
 #include "control/host/config_changes.h"
 #include "control/host/config_values.h"
 #include "control/host/host.h"
-#include "control/host/settings.h"
+#include "control/host/prepared_config.h"
 #include "test/control/host/program_config.h"
 
 namespace vpfs::test {
@@ -28,7 +28,7 @@ namespace vpfs::test {
 // look again.
 class FakeGate final : public control::StageGate {
  public:
-  using Settings = control::Settings<ProgramConfig>;
+  using Settings = control::PreparedConfig<ProgramConfig>;
 
   FakeGate(std::shared_ptr<const Settings> settings, TimePoint now)
       : StageGate(settings->config, now), settings_(std::move(settings)) {}

@@ -205,7 +205,7 @@ TEST_F(Reports, SeveralProxiesAreToldApart) {
   control::Envelope ack;
   ack.mutable_ack()->set_text("reloaded: 1 rule more");
   ack.mutable_ack()->add_warnings("b can never match");
-  const std::vector<Answer> answers = {
+  const std::vector<ProxyAnswer> answers = {
       make_answer("s0", ack), unreachable("s1", "timeout", "no answer"), make_answer("s2", ack)};
   const Report told = report({.verb = Verb::reload}, answers, "");
   EXPECT_EQ(told.output, "s0: reloaded: 1 rule more\ns2: reloaded: 1 rule more\n");
@@ -218,7 +218,7 @@ TEST_F(Reports, SeveralProxiesAreToldApart) {
 TEST_F(Reports, TablesOfSeveralProxiesHaveTitles) {
   control::Envelope reply;
   reply.mutable_rule_reply()->add_rules()->set_name("default");
-  const std::vector<Answer> answers = {make_answer("s0", reply), make_answer("s1", reply)};
+  const std::vector<ProxyAnswer> answers = {make_answer("s0", reply), make_answer("s1", reply)};
   const std::string output = report({.verb = Verb::rule_list}, answers, "").output;
   EXPECT_THAT(output, ::testing::StartsWith("s0:\nNAME "));
   EXPECT_THAT(output, HasSubstr("\ns1:\nNAME "));

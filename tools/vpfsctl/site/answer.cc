@@ -52,8 +52,8 @@ std::optional<std::size_t> offset_in_condition(std::string_view place) {
 
 }  // namespace
 
-Answer make_answer(std::string name, control::Envelope reply) {
-  Answer answer{.name = std::move(name)};
+ProxyAnswer make_answer(std::string name, control::Envelope reply) {
+  ProxyAnswer answer{.name = std::move(name)};
   if (reply.has_error()) {
     answer.outcome = Outcome::refused;
     answer.code = code_name(reply.error().code());
@@ -66,7 +66,7 @@ Answer make_answer(std::string name, control::Envelope reply) {
   return answer;
 }
 
-Answer unreachable(std::string name, std::string code, std::string text) {
+ProxyAnswer unreachable(std::string name, std::string code, std::string text) {
   return {.name = std::move(name),
           .outcome = Outcome::unreachable,
           .reply = {},
@@ -75,17 +75,17 @@ Answer unreachable(std::string name, std::string code, std::string text) {
           .text = std::move(text)};
 }
 
-Answer unanswered(std::string name, std::string text) {
+ProxyAnswer unanswered(std::string name, std::string text) {
   return unreachable(std::move(name), kNoAnswer,
                      text +
                          ": it is there but busy, and may still do what was asked; --timeout "
                          "waits longer");
 }
 
-ExitCode exit_code(std::span<const Answer> answers) {
+ExitCode exit_code(std::span<const ProxyAnswer> answers) {
   std::size_t done = 0;
   std::size_t refused = 0;
-  for (const Answer& answer : answers) {
+  for (const ProxyAnswer& answer : answers) {
     // The proxy has the change, if only for some time.
     if (answer.code == "pending" || answer.code == "kept") return ExitCode::partly;
     if (answer.outcome == Outcome::done || answer.forgiven) {
@@ -99,8 +99,8 @@ ExitCode exit_code(std::span<const Answer> answers) {
   return refused > 0 ? ExitCode::refused : ExitCode::unreachable;
 }
 
-void forgive(std::span<Answer> answers, bool ends_a_job) {
-  for (Answer& answer : answers) {
+void forgive(std::span<ProxyAnswer> answers, bool ends_a_job) {
+  for (ProxyAnswer& answer : answers) {
     const bool not_now = answer.outcome == Outcome::unreachable ||
                          (answer.outcome == Outcome::refused && answer.code == "unavailable");
     const bool ended = ends_a_job && answer.code == "not_found";
@@ -108,9 +108,9 @@ void forgive(std::span<Answer> answers, bool ends_a_job) {
   }
 }
 
-Json to_json(std::span<const Answer> answers, const std::string& version) {
+Json to_json(std::span<const ProxyAnswer> answers, const std::string& version) {
   Json proxies = Json::array();
-  for (const Answer& answer : answers) {
+  for (const ProxyAnswer& answer : answers) {
     const bool ok = answer.outcome == Outcome::done;
     Json error = nullptr;
     if (!answer.code.empty()) {
@@ -124,7 +124,8 @@ Json to_json(std::span<const Answer> answers, const std::string& version) {
   return {{"version", version}, {"proxies", std::move(proxies)}};
 }
 
-std::string json_text(std::span<const Answer> answers, const std::string& version, int indent) {
+std::string json_text(std::span<const ProxyAnswer> answers, const std::string& version,
+                      int indent) {
   return to_json(answers, version).dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -134,7 +135,7 @@ std::string usage_json(const std::string& problem, const std::string& version) {
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string error_text(const Answer& answer, const std::string& condition) {
+std::string error_text(const ProxyAnswer& answer, const std::string& condition) {
   std::string what = answer.outcome == Outcome::refused ? "refused: " : "unreachable: ";
   if (answer.code == kNoAnswer) what.clear();
   const std::optional<std::size_t> offset = offset_in_condition(answer.place);

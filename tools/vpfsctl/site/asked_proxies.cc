@@ -33,7 +33,7 @@ Result<SiteOptions> site_options(const net::TlsFiles& tls, Duration timeout,
   return options;
 }
 
-Answer to_answer(std::string name, control::Reply<control::Envelope> reply) {
+ProxyAnswer to_answer(std::string name, control::Reply<control::Envelope> reply) {
   if (reply) return make_answer(std::move(name), std::move(*reply));
   if (reply.error().answers) return unanswered(std::move(name), reply.error().error.text());
   if (!reply.error().reached) {
@@ -63,17 +63,17 @@ std::string AskedProxies::name(std::size_t proxy) const {
   return hello->name();
 }
 
-std::vector<Answer> AskedProxies::ask_all(const control::Envelope& request) {
+std::vector<ProxyAnswer> AskedProxies::ask_all(const control::Envelope& request) {
   std::vector<Question> questions;
   for (std::size_t i = 0; i < size(); ++i) questions.push_back({.proxy = i, .request = request});
   return ask(questions);
 }
 
-std::vector<Answer> AskedProxies::ask(const std::vector<Question>& questions) {
+std::vector<ProxyAnswer> AskedProxies::ask(const std::vector<Question>& questions) {
   std::vector<std::optional<control::Envelope>> requests(size());
   for (const Question& question : questions) requests[question.proxy] = question.request;
   auto replies = client_.ask(requests, options_.timeout);
-  std::vector<Answer> answers;
+  std::vector<ProxyAnswer> answers;
   for (const Question& question : questions) {
     auto& reply = replies[question.proxy];
     VPFS_ASSERT(reply.has_value());

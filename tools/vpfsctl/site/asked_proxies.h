@@ -25,7 +25,7 @@ struct SiteOptions {
                                                const std::string& version);
 
 // The answer that came over the wire, or why none came.
-[[nodiscard]] Answer to_answer(std::string name, control::Reply<control::Envelope> reply);
+[[nodiscard]] ProxyAnswer to_answer(std::string name, control::Reply<control::Envelope> reply);
 
 // The proxies that a command goes to.
 class AskedProxies {
@@ -37,9 +37,9 @@ class AskedProxies {
   [[nodiscard]] std::string name(std::size_t proxy) const;
 
   // Asks all at once; blocks until all have answered or time is up.
-  [[nodiscard]] std::vector<Answer> ask_all(const control::Envelope& request);
+  [[nodiscard]] std::vector<ProxyAnswer> ask_all(const control::Envelope& request);
   // At most one question for each proxy.
-  [[nodiscard]] std::vector<Answer> ask(const std::vector<Question>& questions);
+  [[nodiscard]] std::vector<ProxyAnswer> ask(const std::vector<Question>& questions);
 
  private:
   const std::vector<Target> targets_;

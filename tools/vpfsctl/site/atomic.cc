@@ -8,7 +8,7 @@
 namespace vpfs::ctl {
 namespace {
 
-bool is_done(const Answer& answer) {
+bool is_done(const ProxyAnswer& answer) {
   return answer.outcome == Outcome::done;
 }
 
@@ -18,7 +18,7 @@ control::Envelope confirmation() {
   return request;
 }
 
-void set(Answer& answer, Outcome outcome, std::string code, std::string text) {
+void set(ProxyAnswer& answer, Outcome outcome, std::string code, std::string text) {
   answer.outcome = outcome;
   answer.code = std::move(code);
   answer.place.clear();
@@ -32,13 +32,13 @@ control::Envelope listing() {
   return request;
 }
 
-bool is_pending(const Answer& applied) {
+bool is_pending(const ProxyAnswer& applied) {
   return is_done(applied) && applied.reply.rule_reply().confirm_by_at() != 0 &&
          applied.reply.rule_reply().version() > 0;
 }
 
 // REQUIRES: is_pending(applied). The version before it is the one that the proxy goes back to.
-control::Envelope rollback(const Answer& applied) {
+control::Envelope rollback(const ProxyAnswer& applied) {
   control::Envelope request;
   request.mutable_rule()->set_action(control::Rule::ROLLBACK);
   request.mutable_rule()->set_version(applied.reply.rule_reply().version() - 1);
@@ -46,11 +46,11 @@ control::Envelope rollback(const Answer& applied) {
 }
 
 // Takes the change back at the proxies that have it.
-void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSome& ask) {
+void roll_back(std::vector<ProxyAnswer>& answers, std::uint64_t seconds, const AskSome& ask) {
   std::string why;
   std::vector<Question> questions;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    Answer& answer = answers[i];
+    ProxyAnswer& answer = answers[i];
     if (is_pending(answer)) questions.push_back({.proxy = i, .request = rollback(answer)});
     if (is_done(answer)) continue;
     if (why.empty()) why = fmt::format("{}: {}", answer.name, answer.text);
@@ -59,7 +59,7 @@ void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSom
           " (if the change has arrived there, it is rolled back by itself within {} s)", seconds);
     }
   }
-  for (Answer& answer : answers) {
+  for (ProxyAnswer& answer : answers) {
     if (!is_done(answer) || is_pending(answer)) continue;
     // To go back a version here could undo the change of another administrator.
     set(answer, Outcome::refused, "kept",
@@ -67,9 +67,9 @@ void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSom
             why + " it was not made everywhere");
   }
   if (questions.empty()) return;
-  const std::vector<Answer> undone = ask(questions);
+  const std::vector<ProxyAnswer> undone = ask(questions);
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    Answer& answer = answers[questions[i].proxy];
+    ProxyAnswer& answer = answers[questions[i].proxy];
     if (is_done(undone[i])) {
       set(answer, Outcome::refused, "rolled_back", "applied and rolled back, because of " + why);
     } else {
@@ -83,24 +83,24 @@ void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSom
 }
 
 // Whether the change is there for good, although the answer to its confirmation was lost.
-bool is_confirmed(const Answer& applied, const Answer& listed) {
+bool is_confirmed(const ProxyAnswer& applied, const ProxyAnswer& listed) {
   return is_done(listed) && listed.reply.rule_reply().confirm_by_at() == 0 &&
          listed.reply.rule_reply().version() == applied.reply.rule_reply().version();
 }
 
 // Confirms where it is waited for. Where the first answer is lost, the second is a refusal if the
 // first confirmation arrived; then the list of rules tells.
-void confirm(std::vector<Answer>& answers, std::uint64_t seconds, const AskSome& ask) {
+void confirm(std::vector<ProxyAnswer>& answers, std::uint64_t seconds, const AskSome& ask) {
   std::vector<Question> open;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (is_pending(answers[i])) open.push_back({.proxy = i, .request = confirmation()});
   }
-  std::vector<Answer> failures;
+  std::vector<ProxyAnswer> failures;
   for (int attempt = 0; attempt < 3 && !open.empty(); ++attempt) {
     const bool is_listing = attempt == 2;
-    const std::vector<Answer> replies = ask(open);
+    const std::vector<ProxyAnswer> replies = ask(open);
     std::vector<Question> still;
-    std::vector<Answer> failed;
+    std::vector<ProxyAnswer> failed;
     for (std::size_t i = 0; i < open.size(); ++i) {
       const bool good =
           is_listing ? is_confirmed(answers[open[i].proxy], replies[i]) : is_done(replies[i]);
@@ -118,7 +118,7 @@ void confirm(std::vector<Answer>& answers, std::uint64_t seconds, const AskSome&
                     "rolled back by itself within {} s",
                     failures[i].text, seconds));
   }
-  for (Answer& answer : answers) {
+  for (ProxyAnswer& answer : answers) {
     if (is_done(answer) && answer.reply.has_rule_reply()) {
       answer.reply.mutable_rule_reply()->set_confirm_by_at(0);
     }
@@ -133,8 +133,8 @@ std::uint64_t confirm_seconds(std::chrono::nanoseconds timeout) {
   return std::max<std::uint64_t>(30, 8 * static_cast<std::uint64_t>(seconds));
 }
 
-std::vector<Answer> change_all(std::size_t count, control::Envelope request, std::uint64_t seconds,
-                               const AskSome& ask) {
+std::vector<ProxyAnswer> change_all(std::size_t count, control::Envelope request,
+                                    std::uint64_t seconds, const AskSome& ask) {
   const bool is_left_to_caller = request.rule().confirm_seconds() != 0;
   if (is_left_to_caller) {
     seconds = request.rule().confirm_seconds();
@@ -143,7 +143,7 @@ std::vector<Answer> change_all(std::size_t count, control::Envelope request, std
   }
   std::vector<Question> questions;
   for (std::size_t i = 0; i < count; ++i) questions.push_back({.proxy = i, .request = request});
-  std::vector<Answer> answers = ask(questions);
+  std::vector<ProxyAnswer> answers = ask(questions);
   if (!std::ranges::all_of(answers, is_done)) {
     roll_back(answers, seconds, ask);
   } else if (!is_left_to_caller) {

@@ -17,7 +17,7 @@ struct Question {
 };
 
 // Asks all questions at once, and returns the answers in the same order.
-using AskSome = std::function<std::vector<Answer>(const std::vector<Question>& questions)>;
+using AskSome = std::function<std::vector<ProxyAnswer>(const std::vector<Question>& questions)>;
 
 // How long a proxy waits for the confirmation of a change that is made everywhere or nowhere, if
 // each question takes up to `timeout`.
@@ -30,7 +30,7 @@ using AskSome = std::function<std::vector<Answer>(const std::vector<Question>& q
 //
 // The code of an answer whose proxy rolled the change back is "rolled_back"; "pending" if it will
 // do so by itself.
-[[nodiscard]] std::vector<Answer> change_all(std::size_t count, control::Envelope request,
-                                             std::uint64_t seconds, const AskSome& ask);
+[[nodiscard]] std::vector<ProxyAnswer> change_all(std::size_t count, control::Envelope request,
+                                                  std::uint64_t seconds, const AskSome& ask);
 
 }  // namespace vpfs::ctl

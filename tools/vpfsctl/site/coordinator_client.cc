@@ -10,7 +10,7 @@ namespace {
 // The place of errors that the coordinator has made, since it did not reach the stage.
 constexpr std::string_view kNotReached = "stage";
 
-Answer answer_of(control::ForwardReply::Answer reply) {
+ProxyAnswer answer_of(control::ForwardReply::Answer reply) {
   std::string name = std::move(*reply.mutable_stage());
   const control::Error& error = reply.answer().error();
   if (error.code() == control::Error::UNAVAILABLE && error.place() == kNotReached) {
@@ -48,7 +48,7 @@ control::Envelope forwarded(control::Envelope request, const std::vector<std::st
   return made;
 }
 
-std::vector<Answer> answers_of_stages(Answer coordinator) {
+std::vector<ProxyAnswer> answers_of_stages(ProxyAnswer coordinator) {
   if (coordinator.outcome != Outcome::done) return {std::move(coordinator)};
   if (!coordinator.reply.has_forward_reply()) {
     return {unreachable(std::move(coordinator.name), "internal", "it gave another answer")};
@@ -57,7 +57,7 @@ std::vector<Answer> answers_of_stages(Answer coordinator) {
   if (reply.answers().empty()) {
     return {unreachable(std::move(coordinator.name), "unreachable", "it has no stages")};
   }
-  std::vector<Answer> answers;
+  std::vector<ProxyAnswer> answers;
   for (control::ForwardReply::Answer& each : *reply.mutable_answers()) {
     answers.push_back(answer_of(std::move(each)));
   }
@@ -74,15 +74,15 @@ CoordinatorClient::CoordinatorClient(control::PortAddress address, SiteOptions o
       options_(for_coordinator(std::move(options))),
       client_({std::move(address)}, options_.client) {}
 
-Answer CoordinatorClient::ask(const control::Envelope& request) {
+ProxyAnswer CoordinatorClient::ask(const control::Envelope& request) {
   auto replies = client_.ask(request, options_.timeout);
   const control::Hello* const hello = client_.hello(0);
   const bool is_named = hello != nullptr && !hello->name().empty();
   return to_answer(is_named ? hello->name() : name_, std::move(replies.front()));
 }
 
-std::vector<Answer> CoordinatorClient::ask_stages(const control::Envelope& request,
-                                                  const std::vector<std::string>& stages) {
+std::vector<ProxyAnswer> CoordinatorClient::ask_stages(const control::Envelope& request,
+                                                       const std::vector<std::string>& stages) {
   return answers_of_stages(ask(forwarded(request, stages)));
 }
 

@@ -21,7 +21,7 @@ namespace vpfs::ctl {
                                           const std::vector<std::string>& stages);
 
 // The answers of stages in that of their coordinator. Its own answer, if it has asked none.
-[[nodiscard]] std::vector<Answer> answers_of_stages(Answer coordinator);
+[[nodiscard]] std::vector<ProxyAnswer> answers_of_stages(ProxyAnswer coordinator);
 
 // The same, with errors that speak of a coordinator.
 [[nodiscard]] SiteOptions for_coordinator(SiteOptions options);
@@ -32,10 +32,10 @@ class CoordinatorClient {
   CoordinatorClient(control::PortAddress address, SiteOptions options);
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] Answer ask(const control::Envelope& request);
+  [[nodiscard]] ProxyAnswer ask(const control::Envelope& request);
   // In the order of their names.
-  [[nodiscard]] std::vector<Answer> ask_stages(const control::Envelope& request,
-                                               const std::vector<std::string>& stages);
+  [[nodiscard]] std::vector<ProxyAnswer> ask_stages(const control::Envelope& request,
+                                                    const std::vector<std::string>& stages);
 
  private:
   const std::string name_;

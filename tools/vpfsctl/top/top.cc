@@ -27,7 +27,7 @@ void wait_for(Duration time) {
   asio::steady_timer(context, time).wait();
 }
 
-void add(const Answer& answer, std::size_t proxy, TopModel& model) {
+void add(const ProxyAnswer& answer, std::size_t proxy, TopModel& model) {
   if (answer.outcome == Outcome::done && answer.reply.has_stats_reply()) {
     model.add(proxy, answer.reply.stats_reply());
   } else {
@@ -63,7 +63,7 @@ class Latest {
     return !news.empty();
   }
   [[nodiscard]] const TopModel& model() const { return model_; }
-  [[nodiscard]] const std::vector<Answer>& answers() const { return answers_; }
+  [[nodiscard]] const std::vector<ProxyAnswer>& answers() const { return answers_; }
 
  private:
   static std::vector<std::string> names_of(const std::vector<Target>& targets) {
@@ -72,17 +72,17 @@ class Latest {
     return names;
   }
 
-  void put(std::size_t proxy, Answer answer) {
+  void put(std::size_t proxy, ProxyAnswer answer) {
     add(answer, proxy, model_);
     model_.set_name(proxy, answer.name);
     answers_[proxy] = std::move(answer);
   }
 
   // If the coordinator does not answer, all its stages count as lost.
-  void take_stages(Answer coordinator) {
+  void take_stages(ProxyAnswer coordinator) {
     if (coordinator.outcome != Outcome::done) {
       for (std::size_t i = 0; i < answers_.size(); ++i) {
-        Answer lost = coordinator;
+        ProxyAnswer lost = coordinator;
         if (knows_stages_) lost.name = answers_[i].name;
         put(i, std::move(lost));
       }
@@ -93,8 +93,8 @@ class Latest {
       answers_.clear();
     }
     std::vector<bool> is_there(answers_.size());
-    for (Answer& answer : answers_of_stages(std::move(coordinator))) {
-      const auto place = std::ranges::find(answers_, answer.name, &Answer::name);
+    for (ProxyAnswer& answer : answers_of_stages(std::move(coordinator))) {
+      const auto place = std::ranges::find(answers_, answer.name, &ProxyAnswer::name);
       const auto at = static_cast<std::size_t>(place - answers_.begin());
       if (place == answers_.end()) {
         model_.add_proxy(answer.name);
@@ -110,7 +110,7 @@ class Latest {
   }
 
   TopModel model_;
-  std::vector<Answer> answers_;
+  std::vector<ProxyAnswer> answers_;
   bool has_stages_ = false;
   bool knows_stages_ = false;
 };
@@ -153,12 +153,12 @@ ExitCode run_screen(Latest& latest, TopPoller& poller, const TopSettings& settin
 }
 
 // What follows the first sample of a table.
-using AskAgain = std::function<std::vector<Answer>(const std::vector<std::size_t>& proxies)>;
+using AskAgain = std::function<std::vector<ProxyAnswer>(const std::vector<std::size_t>& proxies)>;
 
-ExitCode show_stat(std::vector<Answer> answers, const AskAgain& ask_again,
+ExitCode show_stat(std::vector<ProxyAnswer> answers, const AskAgain& ask_again,
                    const TopSettings& settings) {
   std::vector<std::string> names;
-  for (const Answer& answer : answers) names.push_back(answer.name);
+  for (const ProxyAnswer& answer : answers) names.push_back(answer.name);
   TopModel model(names);
   // Whoever has not answered in time is not waited for a second time.
   std::vector<std::size_t> answering;
@@ -168,7 +168,7 @@ ExitCode show_stat(std::vector<Answer> answers, const AskAgain& ask_again,
   }
   if (!answering.empty()) {
     wait_for(1s);
-    std::vector<Answer> second = ask_again(answering);
+    std::vector<ProxyAnswer> second = ask_again(answering);
     for (std::size_t i = 0; i < answering.size(); ++i) {
       const std::size_t proxy = answering[i];
       answers[proxy] = std::move(second[i]);
@@ -178,7 +178,7 @@ ExitCode show_stat(std::vector<Answer> answers, const AskAgain& ask_again,
   if (exit_code(answers) == ExitCode::done || exit_code(answers) == ExitCode::partly) {
     print(top_text(model, settings.view));
   }
-  for (const Answer& answer : answers) {
+  for (const ProxyAnswer& answer : answers) {
     if (answer.outcome == Outcome::done) continue;
     const std::string text = error_text(answer, "");
     std::fwrite(text.data(), 1, text.size(), stderr);
@@ -237,16 +237,16 @@ ExitCode run_stat(AskedProxies& proxies, const TopSettings& settings,
 
 ExitCode run_site_stat(CoordinatorClient& coordinator, const TopSettings& settings,
                        const std::vector<std::string>& stages, const control::Envelope& request) {
-  const std::vector<Answer> first = coordinator.ask_stages(request, stages);
+  const std::vector<ProxyAnswer> first = coordinator.ask_stages(request, stages);
   return show_stat(
       first,
       [&](const std::vector<std::size_t>& numbers) {
         std::vector<std::string> names;
         for (const std::size_t stage : numbers) names.push_back(first[stage].name);
-        const std::vector<Answer> came = coordinator.ask_stages(request, names);
-        std::vector<Answer> second;
+        const std::vector<ProxyAnswer> came = coordinator.ask_stages(request, names);
+        std::vector<ProxyAnswer> second;
         for (const std::string& name : names) {
-          const auto answer = std::ranges::find(came, name, &Answer::name);
+          const auto answer = std::ranges::find(came, name, &ProxyAnswer::name);
           second.push_back(answer != came.end() ? *answer
                                                 : unreachable(name, "unreachable", "is gone"));
         }

@@ -21,7 +21,7 @@ TopPoller::~TopPoller() {
   thread_.join();
 }
 
-std::vector<std::pair<std::size_t, Answer>> TopPoller::take() {
+std::vector<std::pair<std::size_t, ProxyAnswer>> TopPoller::take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(answers_, {});
 }
@@ -31,7 +31,7 @@ net::Task<> TopPoller::poll(std::size_t proxy) {
   asio::steady_timer timer(context_);
   for (;;) {
     timer.expires_after(period_);
-    Answer answer = co_await ask_once(proxy, session);
+    ProxyAnswer answer = co_await ask_once(proxy, session);
     {
       const std::lock_guard lock(mutex_);
       answers_.emplace_back(proxy, std::move(answer));
@@ -40,8 +40,8 @@ net::Task<> TopPoller::poll(std::size_t proxy) {
   }
 }
 
-net::Task<Answer> TopPoller::ask_once(std::size_t proxy,
-                                      std::unique_ptr<control::ClientSession>& session) {
+net::Task<ProxyAnswer> TopPoller::ask_once(std::size_t proxy,
+                                           std::unique_ptr<control::ClientSession>& session) {
   const Target& target = targets_[proxy];
   if (session != nullptr && session->closed()) session.reset();
   if (session == nullptr) {

@@ -27,12 +27,12 @@ class TopPoller {
   TopPoller& operator=(const TopPoller&) = delete;
 
   // What came since the last call, oldest first, with the proxy's index.
-  [[nodiscard]] std::vector<std::pair<std::size_t, Answer>> take();
+  [[nodiscard]] std::vector<std::pair<std::size_t, ProxyAnswer>> take();
 
  private:
   [[nodiscard]] net::Task<> poll(std::size_t proxy);
-  [[nodiscard]] net::Task<Answer> ask_once(std::size_t proxy,
-                                           std::unique_ptr<control::ClientSession>& session);
+  [[nodiscard]] net::Task<ProxyAnswer> ask_once(std::size_t proxy,
+                                                std::unique_ptr<control::ClientSession>& session);
 
   const std::vector<Target> targets_;
   const SiteOptions options_;
@@ -40,7 +40,7 @@ class TopPoller {
   const Duration period_;
   asio::io_context context_{1};
   std::mutex mutex_;  // of answers_
-  std::vector<std::pair<std::size_t, Answer>> answers_;
+  std::vector<std::pair<std::size_t, ProxyAnswer>> answers_;
   std::thread thread_;
 };
 

@@ -11,14 +11,14 @@ namespace {
 using ::testing::ElementsAre;
 using Json = nlohmann::ordered_json;
 
-Answer done(std::string name = "a") {
+ProxyAnswer done(std::string name = "a") {
   control::Envelope reply;
   reply.mutable_ack()->set_text("reloaded");
   return make_answer(std::move(name), reply);
 }
 
-Answer refused(control::Error::Code code = control::Error::INVALID, std::string place = "",
-               std::string text = "no") {
+ProxyAnswer refused(control::Error::Code code = control::Error::INVALID, std::string place = "",
+                    std::string text = "no") {
   control::Envelope reply;
   reply.mutable_error()->set_code(code);
   reply.mutable_error()->set_place(place);
@@ -26,12 +26,12 @@ Answer refused(control::Error::Code code = control::Error::INVALID, std::string 
   return make_answer("s0", reply);
 }
 
-Answer silent() {
+ProxyAnswer silent() {
   return unreachable("s1", "timeout", "did not answer within 5 s");
 }
 
-TEST(Answer, TheExitCodeIsOfAllAnswersTogether) {
-  using Answers = std::vector<Answer>;
+TEST(ProxyAnswer, TheExitCodeIsOfAllAnswersTogether) {
+  using Answers = std::vector<ProxyAnswer>;
   EXPECT_EQ(exit_code(Answers{done(), done()}), ExitCode::done);
   EXPECT_EQ(exit_code(Answers{refused(), refused()}), ExitCode::refused);
   EXPECT_EQ(exit_code(Answers{silent(), silent()}), ExitCode::unreachable);
@@ -40,8 +40,8 @@ TEST(Answer, TheExitCodeIsOfAllAnswersTogether) {
   EXPECT_EQ(exit_code(Answers{done(), silent()}), ExitCode::partly);
 }
 
-TEST(Answer, BestEffortForgivesWhatIsOnlyNotNow) {
-  std::vector<Answer> answers = {silent(), refused(control::Error::UNAVAILABLE), done()};
+TEST(ProxyAnswer, BestEffortForgivesWhatIsOnlyNotNow) {
+  std::vector<ProxyAnswer> answers = {silent(), refused(control::Error::UNAVAILABLE), done()};
   forgive(answers, false);
   EXPECT_EQ(exit_code(answers), ExitCode::done);
   EXPECT_EQ(error_text(answers[0], ""),
@@ -52,15 +52,15 @@ TEST(Answer, BestEffortForgivesWhatIsOnlyNotNow) {
   EXPECT_EQ(exit_code(answers), ExitCode::refused);
 }
 
-TEST(Answer, AJobThatEndsNeedNotBeKnown) {
-  std::vector<Answer> answers = {refused(control::Error::NOT_FOUND)};
+TEST(ProxyAnswer, AJobThatEndsNeedNotBeKnown) {
+  std::vector<ProxyAnswer> answers = {refused(control::Error::NOT_FOUND)};
   forgive(answers, false);
   EXPECT_EQ(exit_code(answers), ExitCode::refused);
   forgive(answers, true);
   EXPECT_EQ(exit_code(answers), ExitCode::done);
 }
 
-TEST(Answer, ErrorsNameTheProxyAndThePlace) {
+TEST(ProxyAnswer, ErrorsNameTheProxyAndThePlace) {
   EXPECT_EQ(
       error_text(refused(control::Error::INVALID, "rate", "needs a unit, such as 500MiB/s"), ""),
       "vpfsctl: s0: refused: rate: needs a unit, such as 500MiB/s\n");
@@ -69,7 +69,7 @@ TEST(Answer, ErrorsNameTheProxyAndThePlace) {
       "vpfsctl: s0: refused: rules.yaml:3: rules[0].match: is empty\n");
 }
 
-TEST(Answer, APlaceInTheConditionIsMarked) {
+TEST(ProxyAnswer, APlaceInTheConditionIsMarked) {
   EXPECT_EQ(
       error_text(refused(control::Error::INVALID, "COND:9", "unknown word"), "uid={1}& foo={2}"),
       "vpfsctl: s0: refused: unknown word\n"
@@ -83,13 +83,13 @@ TEST(Answer, APlaceInTheConditionIsMarked) {
             "vpfsctl: s0: refused: no\n");
 }
 
-TEST(Answer, NothingThatAProxySaysSteersTheTerminal) {
+TEST(ProxyAnswer, NothingThatAProxySaysSteersTheTerminal) {
   EXPECT_EQ(error_text(refused(control::Error::INVALID, "", "\x1b[2Jgone\n"), ""),
             "vpfsctl: s0: refused: \\x1B[2Jgone\\x0A\n");
 }
 
-TEST(Answer, JsonHasEveryProxyAndItsError) {
-  const std::vector<Answer> answers = {
+TEST(ProxyAnswer, JsonHasEveryProxyAndItsError) {
+  const std::vector<ProxyAnswer> answers = {
       done("a"), refused(control::Error::NOT_FOUND, "NAME", "gone"), silent()};
   EXPECT_EQ(
       to_json(answers, "1.2").dump(),
@@ -99,11 +99,12 @@ TEST(Answer, JsonHasEveryProxyAndItsError) {
       R"({"name":"s1","ok":false,"error":{"code":"timeout","place":"","text":"did not answer within 5 s"},"data":null}]})");
 }
 
-TEST(Answer, TheStatusOfAProxyIsItsOwnJson) {
+TEST(ProxyAnswer, TheStatusOfAProxyIsItsOwnJson) {
   control::Envelope reply;
   reply.mutable_status_reply()->set_json(R"({"policy":"sfq"})");
-  EXPECT_EQ(to_json(std::vector<Answer>{make_answer("a", reply)}, "1")["proxies"][0]["data"].dump(),
-            R"({"policy":"sfq"})");
+  EXPECT_EQ(
+      to_json(std::vector<ProxyAnswer>{make_answer("a", reply)}, "1")["proxies"][0]["data"].dump(),
+      R"({"policy":"sfq"})");
 }
 
 TEST(MessageJson, HasEveryFieldInItsOrderWithNumbersAsNumbers) {

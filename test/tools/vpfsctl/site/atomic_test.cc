@@ -23,7 +23,7 @@ class FakeProxies {
   }
   [[nodiscard]] AskSome ask() {
     return [this](const std::vector<Question>& questions) {
-      std::vector<Answer> answers;
+      std::vector<ProxyAnswer> answers;
       for (const Question& each : questions) answers.push_back(answer(each));
       return answers;
     };
@@ -32,7 +32,7 @@ class FakeProxies {
   bool waits = true;  // whether changes wait for confirmation
 
  private:
-  Answer answer(const Question& question) {
+  ProxyAnswer answer(const Question& question) {
     const auto action = question.request.rule().action();
     const std::string name = "s" + std::to_string(question.proxy);
     log += control::Rule::Action_Name(action) + std::to_string(question.proxy) + " ";
@@ -61,8 +61,8 @@ class FakeProxies {
   std::vector<std::map<control::Rule::Action, Mood>> moods_;
 };
 
-std::vector<Answer> start(FakeProxies& proxies, std::size_t count,
-                          std::uint64_t left_to_caller = 0) {
+std::vector<ProxyAnswer> start(FakeProxies& proxies, std::size_t count,
+                               std::uint64_t left_to_caller = 0) {
   control::Envelope request;
   request.mutable_rule()->set_action(control::Rule::START);
   request.mutable_rule()->set_confirm_seconds(left_to_caller);

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Answer coordinator_says(const control::ForwardReply& reply) {
+ProxyAnswer coordinator_says(const control::ForwardReply& reply) {
   control::Envelope envelope;
   *envelope.mutable_forward_reply() = reply;
   return make_answer("main", std::move(envelope));
@@ -37,7 +37,7 @@ TEST(CoordinatorClient, AnswersOfStagesAreAsThoseOfProxies) {
   add_error(reply, "ds2", control::Error::UNAVAILABLE, "stage", "is not connected");
   add_error(reply, "ds3", control::Error::UNAVAILABLE, "", "is draining");
   add_error(reply, "ds4", control::Error::NOT_FOUND, "stages", "there is no stage");
-  const std::vector<Answer> answers = answers_of_stages(coordinator_says(reply));
+  const std::vector<ProxyAnswer> answers = answers_of_stages(coordinator_says(reply));
   ASSERT_EQ(answers.size(), 4U);
   EXPECT_EQ(answers[0].name, "ds1");
   EXPECT_EQ(answers[0].outcome, Outcome::done);
@@ -51,7 +51,8 @@ TEST(CoordinatorClient, AnswersOfStagesAreAsThoseOfProxies) {
 
 TEST(CoordinatorClient, WithoutStagesItsOwnAnswerIsTheOnlyOne) {
   EXPECT_EQ(exit_code(answers_of_stages(coordinator_says({}))), ExitCode::unreachable);
-  const std::vector<Answer> lost = answers_of_stages(unreachable("main", "unreachable", "is down"));
+  const std::vector<ProxyAnswer> lost =
+      answers_of_stages(unreachable("main", "unreachable", "is down"));
   ASSERT_EQ(lost.size(), 1U);
   EXPECT_EQ(lost[0].text, "is down");
 }
@@ -126,7 +127,7 @@ TEST(CoordinatorStatus, AnAggregatorsParentIsShown) {
 }
 
 TEST(CoordinatorStatus, StagesThatAreNotConnectedCountAsNotReached) {
-  const std::vector<Answer> missing = missing_stages(kStatus);
+  const std::vector<ProxyAnswer> missing = missing_stages(kStatus);
   ASSERT_EQ(missing.size(), 1U);
   EXPECT_EQ(missing[0].name, "ds3");
 }

@@ -1,4 +1,4 @@
-#include "control/host/settings.h"
+#include "control/host/prepared_config.h"
 
 #include <string>
 
@@ -9,13 +9,13 @@
 namespace vpfs::control {
 namespace {
 
-using ProgramSettings = Settings<test::ProgramConfig>;
+using ProgramSettings = PreparedConfig<test::ProgramConfig>;
 
 test::ProgramConfig program_with(const std::string& rest) {
   return test::good_program("virtual_pfs: {a: {}}\n" + rest);
 }
 
-TEST(Settings, WhatDidNotChangeIsShared) {
+TEST(PreparedConfig, WhatDidNotChangeIsShared) {
   const std::string rules = "rules: [{match: {jobid: '*'}, virtual_pfs: a}]\n";
   const std::string job = "registered_jobs: [{jobid: j, client: 10.0.0.1}]\n";
   const ProgramSettings first(program_with(rules + job));
@@ -29,7 +29,7 @@ TEST(Settings, WhatDidNotChangeIsShared) {
   EXPECT_EQ(other_jobs.jobs->size(), 0U);
 }
 
-TEST(Settings, TheProgramsOwnPartStaysWhenTheStageGetsAnother) {
+TEST(PreparedConfig, TheProgramsOwnPartStaysWhenTheStageGetsAnother) {
   const test::ProgramConfig own = program_with("program: {threads: 7}\n");
   const test::ProgramConfig mixed = with_stage(own, program_with("limits: {idle: 7 s}\n"));
   EXPECT_EQ(mixed.threads, 7U);

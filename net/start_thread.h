@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/signal_block.h"
 
-namespace vpfs::fuse {
+namespace vpfs::net {
 
 // Starts a thread that takes no signal: those are for the main thread.
 [[nodiscard]] inline Result<std::thread> start_thread(std::function<void()> run) {
@@ -21,4 +21,4 @@ namespace vpfs::fuse {
   }
 }
 
-}  // namespace vpfs::fuse
+}  // namespace vpfs::net

@@ -22,17 +22,17 @@ template <typename Config>
 // A configuration that is ready for requests. Immutable, so that threads share it until a reload
 // gives them another. `Config` is a program's, which has a stage::Config as a base.
 template <typename Config>
-struct Settings {
+struct PreparedConfig {
   // `before`: settings whose prepared rules and jobs are shared if they are the same.
-  explicit Settings(Config from, const Settings* before = nullptr)
+  explicit PreparedConfig(Config from, const PreparedConfig* before = nullptr)
       : config(std::move(from)),
         jobs(registry_of(config, before)),
         classifier(rules_of(config, before), stage::default_class(config), jobs.get(),
                    config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted,
                    config.node_addresses),
         cost_model(config.cost) {}
-  Settings(const Settings&) = delete;
-  Settings& operator=(const Settings&) = delete;
+  PreparedConfig(const PreparedConfig&) = delete;
+  PreparedConfig& operator=(const PreparedConfig&) = delete;
 
   const Config config;
   const std::shared_ptr<const stage::JobRegistry> jobs;  // shared by settings with the same jobs
@@ -41,7 +41,7 @@ struct Settings {
 
  private:
   static std::shared_ptr<const stage::JobRegistry> registry_of(const Config& config,
-                                                               const Settings* before) {
+                                                               const PreparedConfig* before) {
     if (before != nullptr && before->config.jobs == config.jobs) return before->jobs;
     auto jobs = std::make_shared<stage::JobRegistry>();
     // REQUIRES: the configuration has no errors, so no job is refused.
@@ -49,7 +49,7 @@ struct Settings {
     return jobs;
   }
   static std::shared_ptr<const stage::RuleSet> rules_of(const Config& config,
-                                                        const Settings* before) {
+                                                        const PreparedConfig* before) {
     if (before != nullptr && before->config.rules == config.rules) {
       return before->classifier.rules();
     }
