@@ -80,7 +80,7 @@ ClientLimits::Application& ClientLimits::present_application(Client& client, Vir
   }
   found->second.last_seen = now;
   if (!client.last || client.last->id != id) client.before = std::exchange(client.last, Seen{});
-  *client.last = {.id = id, .last = now};
+  client.last = Seen{.id = id, .last = now};
   if (is_new && client.applications.size() >= client.tidy_at) {
     looks_ += client.applications.size();
     std::erase_if(client.applications, [&](const auto& each) {

@@ -75,8 +75,11 @@ class Composer::Work {
     }
     for (const RuleConfig& rule : file_.rules) {
       const auto changed = changed_rules_.find(&rule);
-      made_.config.rules.push_back(changed == changed_rules_.end() ? rule
-                                                                   : std::move(changed->second));
+      if (changed == changed_rules_.end()) {
+        made_.config.rules.push_back(rule);
+      } else {
+        made_.config.rules.push_back(std::move(changed->second));
+      }
     }
   }
 
@@ -127,7 +130,7 @@ class Composer::Work {
     auto changed = changed_share(old, rule, share.words, made_.config, parse_);
     if (changed) {
       all.insert(at(), std::move(changed->share));
-      if (changed->rule) changed_rules_.emplace(rule, std::move(*changed->rule));
+      if (auto& ours = changed->rule) changed_rules_.emplace(rule, std::move(*ours));
       return std::nullopt;
     }
     if (found != file_shares_.end()) all.insert(at(), std::move(old));
@@ -271,8 +274,9 @@ std::expected<ChangedShare, std::vector<RuleProblem>> changed_share(
   text.words = with_changes(std::move(text.words), changes);
   auto parsed = parse(text, context);
   VPFS_TRY(parsed);
-  VPFS_ASSERT(parsed->declares);
-  ChangedShare made = {.share = std::move(*parsed->declares), .rule = std::nullopt};
+  std::optional<VirtualPfsConfig>& declares = parsed->declares;
+  VPFS_ASSERT(declares);
+  ChangedShare made = {.share = std::move(*declares), .rule = std::nullopt};
   made.share.name = share.name;
   if (declaring != nullptr) {
     made.rule = std::move(parsed->rule);

@@ -71,8 +71,8 @@ std::expected<Change, BookProblem> BookPreparation::run() {
         problem(ProblemCode::unavailable, "", "the clock of this host is wrong by many years"));
   }
   if (Problem found = confirmation_problem()) return std::unexpected(std::move(*found));
-  if (Problem found = std::visit([this](auto what) { return check(std::move(what)); },
-                                 change_.operation.what)) {
+  if (Problem found =
+          std::visit([this](const auto& what) { return check(what); }, change_.operation.what)) {
     return std::unexpected(std::move(*found));
   }
   std::optional<std::string> record = to_record(change_.operation, state_.number + 1);

@@ -167,6 +167,7 @@ class Pool {
   }
   std::vector<std::size_t> places_of(const std::vector<std::shared_ptr<const T>>& items) {
     std::vector<std::size_t> places;
+    places.reserve(items.size());
     for (const auto& item : items) places.push_back(place_of(item));
     return places;
   }

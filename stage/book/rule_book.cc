@@ -50,9 +50,10 @@ std::expected<void, std::string> RuleBook::replay(std::string_view record) {
     state_ = std::move(*state);
     return {};
   }
-  if (read->number && *read->number != state_.number + 1) {
-    return std::unexpected(fmt::format("operation {} is missing: this is number {}",
-                                       state_.number + 1, *read->number));
+  const std::optional<std::uint64_t>& number = read->number;
+  if (number && *number != state_.number + 1) {
+    return std::unexpected(
+        fmt::format("operation {} is missing: this is number {}", state_.number + 1, *number));
   }
   if (auto problem = change(state_, std::get<BookOperation>(read->what))) {
     return std::unexpected(std::move(*problem));

@@ -123,7 +123,8 @@ BookPreparation::Problem BookPreparation::check(const Rollback& rollback) {
   const LiveSet running = running_at(*set, at_);
   if (Problem found = set_problem(running)) return found;
   for (const auto& rule : set->rules) {
-    if (rule->until && *rule->until <= at_) {
+    const auto& until = rule->until;
+    if (until && *until <= at_) {
       change_.warnings.push_back(
           fmt::format("the rule '{}' does not come back: its time is over", rule->text.name));
     }

@@ -148,7 +148,7 @@ std::expected<ParsedRule, std::vector<RuleProblem>> parse_rule(const RuleText& t
   parsed.rule.text = text;
   if (is_default) {
     if (!text.condition.empty()) {
-      problems.push_back({.place = "NAME", .text = *rule_name_problem(text.name)});
+      problems.push_back({.place = "NAME", .text = rule_name_problem(text.name).value_or("")});
     }
   } else if (const auto problem = rule_name_problem(text.name)) {
     problems.push_back({.place = "NAME", .text = *problem});
