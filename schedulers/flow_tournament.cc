@@ -45,6 +45,8 @@ void FlowTournament::subtract(std::uint64_t amount) {
 // Without a branch, which would be mispredicted.
 FlowTournament::Entry FlowTournament::least(Entry one, Entry other) {
   if (__builtin_unpredictable(other.before(one))) one = other;
+  // Without it clang joins this branch with the one of the caller, and keeps both.
+  asm("" : "+r"(one.tag), "+r"(one.order_and_flow));
   return one;
 }
 
@@ -56,28 +58,26 @@ void FlowTournament::play_all() {
   first_ = at(kRoot);
 }
 
-// The least of the block except the entry at `within`. Without a branch, which would be
-// mispredicted.
-const FlowTournament::Entry& FlowTournament::least_other(const Block& block, std::size_t within) {
-  const auto& entries = block.entries;
-  const auto second = std::size_t{entries[within ^ 2].before(entries[within ^ 1])};
-  const auto third = std::size_t{entries[within ^ 3].before(entries[within ^ (1 + second)])};
-  const std::size_t least = 0b11'11'10'01 >> (2 * second + 4 * third) & 3;
-  return entries[within ^ least];
+// The entry of the same block whose place differs from that of `entry` in these bits.
+const FlowTournament::Entry& FlowTournament::sibling(const Entry& entry, std::uintptr_t bits) {
+  static_assert(alignof(Block) == kChildren * sizeof(Entry));
+  return *reinterpret_cast<const Entry*>(reinterpret_cast<std::uintptr_t>(&entry) ^
+                                         bits * sizeof(Entry));
 }
 
 // Nothing changes above the highest node that the flow holds, or will hold. Up to there the other
 // three children of each node are compared without waiting for what comes from below.
 void FlowTournament::set(std::uint32_t flow, Entry entry) {
+  Entry* const all = blocks_.front().entries;
   std::size_t place = first_leaf_ + flow;
   for (;;) {
-    at(place) = entry;
+    Entry& node = all[place];
+    node = entry;
     if (place == kRoot) break;
-    const std::size_t below = place;
     place = parent_of(place);
-    if (at(place).flow() == flow) {
-      entry = least(entry, least_other(blocks_[below / kChildren], below % kChildren));
-    } else if (!entry.before(at(place))) {
+    if (all[place].flow() == flow) {
+      entry = least(entry, least(least(sibling(node, 1), sibling(node, 2)), sibling(node, 3)));
+    } else if (!entry.before(all[place])) {
       return;
     }
   }

@@ -78,7 +78,7 @@ class FlowTournament {
     return blocks_[place / kChildren].entries[place % kChildren];
   }
   [[nodiscard]] static Entry least(Entry one, Entry other);
-  [[nodiscard]] static const Entry& least_other(const Block& block, std::size_t within);
+  [[nodiscard]] static const Entry& sibling(const Entry& entry, std::uintptr_t bits);
   [[nodiscard]] Entry make_entry(std::uint32_t flow, Key key) {
     if (key.order >= order_base_ + kOrders) [[unlikely]]
       forget_orders(key.order);

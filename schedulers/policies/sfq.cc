@@ -308,13 +308,6 @@ void Sfq::prefetch_constrained(std::uint32_t index) const {
   limited_.prefetch(index);
 }
 
-// The rows are there by now.
-void Sfq::prefetch_next_heads(TimePoint now) const {
-  if (!limited_.empty()) __builtin_prefetch(flows_[limited_.top()].queue.front());
-  if (minimums_.is_due(now)) __builtin_prefetch(flows_[minimums_.top()].queue.front());
-  if (!order_.empty()) __builtin_prefetch(flows_[order_.top()].queue.front());
-}
-
 void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_.of(request);
@@ -328,7 +321,6 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
   }
   if (anticipation_) anticipate_after(flow, request, cost, now);
   end_busy_period_if_idle();
-  prefetch_next_heads(now);
 }
 
 void Sfq::give_back(Flow& flow, std::uint32_t index, Tag amount) {

@@ -127,7 +127,6 @@ class Sfq final : public Policy {
   void end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoint now);
   void prefetch_next() const;
   void prefetch_constrained(std::uint32_t index) const;
-  void prefetch_next_heads(TimePoint now) const;
 
   // Moves S and v for a request that is sent, and takes it off what limits and minimums allow.
   void charge_constrained(Flow& flow, std::uint32_t index, IoRequest& request, TimePoint now);

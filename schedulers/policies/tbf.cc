@@ -191,15 +191,8 @@ void Tbf::prefetch_next() const {
   if (!waiting_.empty()) prefetch_all_of(waiting_.top());
 }
 
-// The rows are there by now.
-void Tbf::prefetch_next_heads() const {
-  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front());
-  if (!waiting_.empty()) __builtin_prefetch(flows_[waiting_.top()].queue.front());
-}
-
 void Tbf::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {
   flows_.of(request).account.completed();
-  prefetch_next_heads();
 }
 
 void Tbf::withdraw(IoRequest& request, TimePoint now) {

@@ -88,7 +88,6 @@ class Tbf final : public Policy {
   void take_out(Flow& flow, std::uint32_t index);
   void prefetch_all_of(std::uint32_t index) const;
   void prefetch_next() const;
-  void prefetch_next_heads() const;
   void tell_backlog(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
 
