@@ -97,13 +97,7 @@ class FlowTable {
     __builtin_prefetch(&flows_[index]);
     holds_.prefetch(index);
   }
-  void prefetch_head(std::uint32_t index) const {
-    // The fields of a request that policies look at are within one line and the next.
-    const IoRequest* const head = flows_[index].queue.front();
-    if (head == nullptr) return;
-    __builtin_prefetch(head);
-    __builtin_prefetch(head + 1);
-  }
+  void prefetch_head(std::uint32_t index) const { __builtin_prefetch(flows_[index].queue.front()); }
 
   [[nodiscard]] std::size_t queued() const { return queued_; }
   [[nodiscard]] FlowState state(AppId app) const {

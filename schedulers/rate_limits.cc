@@ -32,7 +32,7 @@ RateLimits::Limit* RateLimits::find(AppId app, bool make) {
 
 void RateLimits::set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate,
                             std::uint64_t depth, TimePoint now) {
-  limit.turns.begin_anew();
+  if (shared_) limit.turns.begin_anew();
   if (rate == 0) {
     limit.kinds &= static_cast<std::uint8_t>(~kind);
     return;

@@ -184,7 +184,7 @@ class RateLimits {
   }
 
   Unit unit_;
-  bool shared_ = false;
+  bool shared_ = false;  // once it is true it stays; until then no turns are used
   std::uint64_t user_set_ = 0;
   std::size_t users_ = 0;
   std::vector<Limit> limits_;

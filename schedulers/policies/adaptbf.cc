@@ -17,6 +17,8 @@ namespace vpfs {
 namespace {
 // The allocator takes no more.
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 40;
+// How many buckets ahead the heads of jobs are fetched.
+constexpr std::size_t kAhead = 8;
 
 std::uint64_t rounded_up(Cost cost, Cost token) {
   return std::min(cost / token + (cost % token > 0 ? 1 : 0), kMostTokens);
@@ -274,7 +276,12 @@ void AdapTbf::go_on_ending(std::size_t steps, TimePoint now) {
     return cursor_ == jobs.size();
   };
   const auto count = [&](std::uint32_t index) { count_demand(index); };
-  const auto set = [&](const AdapTbfAllocator::Allocation& to) { allot(to, now); };
+  const auto set = [&](const AdapTbfAllocator::Allocation& to) {
+    // Only the heads are in no order.
+    const auto all = allocator_.allocations();
+    if (cursor_ + kAhead < all.size()) tbf_.prefetch_head(AppId{all[cursor_ + kAhead].job});
+    allot(to, now);
+  };
   const auto lift = [&](std::uint32_t index) { lift_bucket(index, now); };
   const auto settle = [&](std::uint32_t index) {
     if (jobs_[index].ended && jobs_[index].queued == 0) end_account(index);

@@ -102,9 +102,13 @@ void AdapTbfAllocator::start(std::span<const Demand> active, std::uint64_t budge
   ++period_;
   nodes_ = 0;
   active_.clear();
+  roundings_.clear();
+  factors_.clear();
   allocations_.clear();
   if (allocations_.capacity() < active.size()) {
     active_.reserve(active.size());
+    roundings_.reserve(active.size());
+    factors_.reserve(active.size());
     lenders_.reserve(active.size());
     candidates_.reserve(active.size());
     allocations_.reserve(active.size());
@@ -145,11 +149,12 @@ bool AdapTbfAllocator::step_through(std::size_t end, Each each) {
 }
 template <typename Each>
 bool AdapTbfAllocator::for_all(Each each) {
-  return step_through(active_.size(), [&](std::size_t index) { each(active_[index]); });
+  return step_through(active_.size(),
+                      [&](std::size_t index) { each(static_cast<std::uint32_t>(index)); });
 }
 template <typename Each>
 bool AdapTbfAllocator::for_lenders(Each each) {
-  return step_through(lenders_.size(), [&](std::size_t at) { each(active_[lenders_[at]]); });
+  return step_through(lenders_.size(), [&](std::size_t at) { each(lenders_[at]); });
 }
 template <typename Each>
 bool AdapTbfAllocator::for_members(Each each) {
@@ -171,14 +176,9 @@ bool AdapTbfAllocator::take_demands() {
                        .demand = std::clamp(demand.tokens, std::uint64_t{1}, kMost),
                        .previous = was_active ? account.tokens : 0,
                        .tokens = 0,
-                       .factor = Quotient(0, 1),
-                       .weight = 0,
-                       .value = 0,
-                       .remainder = account.remainder,
-                       .rank = 0,
-                       .part = 0,
                        .record = account.record,
                        .record_before = account.record});
+    roundings_.push_back({.remainder = account.remainder});
   };
   if (!step_through(demands_.size(), take)) return false;
   whole_ = Whole(nodes_);
@@ -189,9 +189,8 @@ bool AdapTbfAllocator::take_demands() {
 
 // Eq. 1 and 2 of [ADAPTBF].
 bool AdapTbfAllocator::divide_by_nodes() {
-  const auto divide = [this](Active& job) {
-    job.value = times(budget_, whole_.ratio(job.nodes));
-    round(job);
+  const auto divide = [this](std::uint32_t index) {
+    round(index, times(budget_, whole_.ratio(active_[index].nodes)));
   };
   if (!for_all(divide)) return false;
   amount_ = 0;
@@ -203,13 +202,14 @@ bool AdapTbfAllocator::divide_by_nodes() {
 
 // Eq. 3 to 5.
 bool AdapTbfAllocator::compare_with_demand() {
-  const auto compare = [this](Active& job) {
-    job.tokens = job.part;
+  const auto compare = [this](std::uint32_t index) {
+    Active& job = active_[index];
+    job.tokens = roundings_[index].part;
     if (job.previous == 0) job.previous = std::max<std::uint64_t>(job.tokens, 1);
     // DF = u + u*p or u*p, times the nodes of all.
     const Wide nodes = job.demand > job.previous ? Wide{nodes_} + job.nodes : Wide{job.nodes};
-    job.factor = Quotient(nodes * job.demand, job.previous);
-    sum_ += job.factor.whole + 1;
+    factors_.push_back({.factor = Quotient(nodes * job.demand, job.previous)});
+    sum_ += factors_.back().factor.whole + 1;
     amount_ += job.tokens - std::min(job.tokens, job.demand);
   };
   if (!for_all(compare)) return false;
@@ -227,11 +227,12 @@ bool AdapTbfAllocator::lend() {
   }
   const auto lend_one = [this](std::size_t index) {
     Active& job = active_[index];
-    job.record += static_cast<std::int64_t>(job.tokens) - static_cast<std::int64_t>(job.part);
-    job.tokens = job.part;
+    const std::uint64_t part = roundings_[index].part;
+    job.record += static_cast<std::int64_t>(job.tokens) - static_cast<std::int64_t>(part);
+    job.tokens = part;
     if (job.record_before <= 0 || job.record <= 0) return;
     lenders_.push_back(static_cast<std::uint32_t>(index));
-    sum_ += job.factor.whole + 1;
+    sum_ += factors_[index].factor.whole + 1;
   };
   if (!step_through(active_.size(), lend_one)) return false;
   amount_ = 0;
@@ -244,7 +245,8 @@ bool AdapTbfAllocator::find_payback_ratio() {
   const Wide twice = Wide{2} * nodes_;
   const int shift = 126 - bit_width(twice);
   if (cursor_ == 0) payback_ratio_ = 0;  // until the end, C times `twice`
-  const auto add = [&](const Active& job) {
+  const auto add = [&](std::uint32_t index) {
+    const Active& job = active_[index];
     if (payback_ratio_ >= twice << shift) return;
     const Wide demand = Wide{job.nodes} * std::max(job.demand, job.previous);
     if (demand >= twice * job.previous) {
@@ -266,7 +268,8 @@ bool AdapTbfAllocator::find_payback_ratio() {
 
 // Eq. 9 to 16.
 bool AdapTbfAllocator::take_back() {
-  const auto take = [this](Active& job) {
+  const auto take = [this](std::uint32_t index) {
+    Active& job = active_[index];
     if (job.record_before >= 0 || job.record >= 0) return;
     const std::uint64_t taken =
         std::min({magnitude(job.record_before), floor_on_grid(times(job.tokens, payback_ratio_)),
@@ -284,9 +287,10 @@ bool AdapTbfAllocator::take_back() {
 
 // Eq. 17 to 20.
 bool AdapTbfAllocator::give_back() {
-  const auto give = [](Active& job) {
-    job.tokens += job.part;
-    job.record -= static_cast<std::int64_t>(job.part);
+  const auto give = [this](std::uint32_t index) {
+    const std::uint64_t part = roundings_[index].part;
+    active_[index].tokens += part;
+    active_[index].record -= static_cast<std::int64_t>(part);
   };
   if (!for_lenders(give)) return false;
   enter(Stage::keep);
@@ -294,11 +298,12 @@ bool AdapTbfAllocator::give_back() {
 }
 
 bool AdapTbfAllocator::keep() {
-  const auto keep_one = [this](const Active& job) {
+  const auto keep_one = [this](std::uint32_t index) {
+    const Active& job = active_[index];
     Account& account = accounts_[job.job];
     account.record = job.record;
     account.tokens = job.tokens;
-    account.remainder = job.remainder;
+    account.remainder = roundings_[index].remainder;
     allocations_.push_back({.job = job.job, .tokens = job.tokens, .record = job.record});
   };
   if (!for_all(keep_one)) return false;
@@ -322,9 +327,10 @@ void AdapTbfAllocator::begin_share(std::uint64_t amount) {
 }
 
 bool AdapTbfAllocator::weigh() {
-  const auto weigh_one = [this](Active& job) {
-    job.weight = job.factor.scaled(shift_);
-    sum_ += job.weight;
+  const auto weigh_one = [this](std::uint32_t index) {
+    Factor& of = factors_[index];
+    of.weight = of.factor.scaled(shift_);
+    sum_ += of.weight;
   };
   if (!for_members(weigh_one)) return false;
   whole_ = Whole(sum_);
@@ -333,10 +339,11 @@ bool AdapTbfAllocator::weigh() {
 }
 
 bool AdapTbfAllocator::share() {
-  const auto share_one = [this](Active& job) {
-    job.value = amount_ == 0 ? 0 : times(amount_, whole_.ratio(job.weight));
-    if (!of_lenders_) job.value += Wide{std::min(job.tokens, job.demand)} << kFractionBits;
-    round(job);
+  const auto share_one = [this](std::uint32_t index) {
+    Wide value = amount_ == 0 ? 0 : times(amount_, whole_.ratio(factors_[index].weight));
+    const Active& job = active_[index];
+    if (!of_lenders_) value += Wide{std::min(job.tokens, job.demand)} << kFractionBits;
+    round(index, value);
   };
   if (!for_members(share_one)) return false;
   end_round(total_);
@@ -344,13 +351,14 @@ bool AdapTbfAllocator::share() {
 }
 
 // Eq. 21 to 25: part = floor(value + remainder), and the parts of all members sum to the total.
-void AdapTbfAllocator::round(Active& job) {
-  job.remainder += static_cast<SignedWide>(job.value);
-  const SignedWide on_grid = to_grid(job.remainder);
-  job.part = static_cast<std::uint64_t>(std::max<SignedWide>(on_grid >> kGridBits, 0));
-  job.rank = static_cast<std::int64_t>(on_grid - (SignedWide{job.part} << kGridBits));
-  job.remainder -= SignedWide{job.part} << kFractionBits;
-  parts_ += job.part;
+void AdapTbfAllocator::round(std::uint32_t index, Wide value) {
+  Rounding& of = roundings_[index];
+  of.remainder += static_cast<SignedWide>(value);
+  const SignedWide on_grid = to_grid(of.remainder);
+  of.part = static_cast<std::uint64_t>(std::max<SignedWide>(on_grid >> kGridBits, 0));
+  of.rank = static_cast<std::int64_t>(on_grid - (SignedWide{of.part} << kGridBits));
+  of.remainder -= SignedWide{of.part} << kFractionBits;
+  parts_ += of.part;
 }
 
 // Missing tokens go to the largest remainders, each of which a token lowers by one. In a round
@@ -370,9 +378,9 @@ bool AdapTbfAllocator::find_candidates() {
   const bool add = parts_ < total_;
   const auto consider = [&](std::size_t at) {
     const auto index = of_lenders_ ? lenders_[at] : static_cast<std::uint32_t>(at);
-    const Active& job = active_[index];
-    if (add ? job.rank < least_ : job.part == 0) return;
-    candidates_.push_back({.rank = job.rank, .job = job.job, .index = index});
+    const Rounding& of = roundings_[index];
+    if (add ? of.rank < least_ : of.part == 0) return;
+    candidates_.push_back({.rank = of.rank, .job = active_[index].job, .index = index});
   };
   if (!step_through(of_lenders_ ? lenders_.size() : active_.size(), consider)) return false;
   const std::uint64_t wanted = add ? total_ - parts_ : parts_ - total_;
@@ -413,10 +421,10 @@ void AdapTbfAllocator::end_partition() {
 bool AdapTbfAllocator::change() {
   const bool add = parts_ < total_;
   const auto change_one = [&](std::size_t at) {
-    Active& job = active_[candidates_[at].index];
-    job.part += add ? 1 : ~std::uint64_t{0};
-    job.rank -= add ? kGridOne : -kGridOne;
-    job.remainder -= add ? kOne : -kOne;
+    Rounding& of = roundings_[candidates_[at].index];
+    of.part += add ? 1 : ~std::uint64_t{0};
+    of.rank -= add ? kGridOne : -kGridOne;
+    of.remainder -= add ? kOne : -kOne;
   };
   if (!step_through(chosen_, change_one)) return false;
   parts_ += add ? chosen_ : 0 - chosen_;

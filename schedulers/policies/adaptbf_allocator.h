@@ -106,21 +106,25 @@ class AdapTbfAllocator {
     SignedWide remainder = 0;  // of its last rounding, times 2^64
   };
 
-  // An active job during allocate().
+  // An active job during allocate(). What only some stages look at is apart, in Rounding and
+  // Factor: with many jobs each stage waits for the memory that it goes through.
   struct Active {
     Job job;
     std::uint64_t nodes;
     std::uint64_t demand;
     std::uint64_t previous;  // a_prev or what stands for it: u = demand / previous
     std::uint64_t tokens;    // a, then a_RD, then a_RC
-    Quotient factor;         // DF times the nodes of all
-    Wide weight;             // factor, scaled as the step wants it
-    Wide value;              // what round() makes `part` of, times 2^64
-    SignedWide remainder;    // times 2^64
-    std::int64_t rank;       // remainder times 2^32, rounded to nearest
-    std::uint64_t part;
     std::int64_t record;
     std::int64_t record_before;
+  };
+  struct Rounding {
+    SignedWide remainder;    // times 2^64
+    std::int64_t rank = 0;   // remainder times 2^32, rounded to nearest
+    std::uint64_t part = 0;  // the whole tokens that round() made of a value
+  };
+  struct Factor {
+    Quotient factor;  // DF times the nodes of all
+    Wide weight = 0;  // factor, scaled as the step wants it
   };
 
   // A claim to one more token, or one less. Kept apart from Active because choosing the largest
@@ -168,7 +172,8 @@ class AdapTbfAllocator {
     stage_ = stage;
     cursor_ = 0;
   }
-  // Calls `each` with the numbers from cursor_ to `end` as far as steps are left. True: with all.
+  // Calls `each` with the numbers from cursor_ to `end` as far as steps are left; the following
+  // with those of jobs. True: with all.
   template <typename Each>
   [[nodiscard]] bool step_through(std::size_t end, Each each);
   template <typename Each>
@@ -195,7 +200,8 @@ class AdapTbfAllocator {
 
   void set_members(bool of_lenders, Stage next);
   void begin_share(std::uint64_t amount);
-  void round(Active& job);
+  // Makes a part of `value`, which is times 2^64.
+  void round(std::uint32_t index, Wide value);
   void end_round(std::uint64_t total);
   void begin_partition(std::size_t low, std::size_t high);
   void end_partition();
@@ -212,7 +218,9 @@ class AdapTbfAllocator {
   std::span<const Demand> demands_;
   std::uint64_t budget_ = 0;
   std::vector<Active> active_;
-  Indices lenders_;  // J+
+  std::vector<Rounding> roundings_;  // of each in active_
+  std::vector<Factor> factors_;      // likewise
+  Indices lenders_;                  // J+
   std::vector<Candidate> candidates_;
   std::vector<Settlement> settlements_;
   std::vector<Allocation> allocations_;
