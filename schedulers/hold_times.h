@@ -70,6 +70,7 @@ class HoldClock {
   // such request before it leaves its queue.
   void sent(bool own, TimePoint now) {
     if (own != own_was_last_) turn(now);
+    if (fresh_count_ == 0) return;
     const Duration own_time_now = own_time(now);
     const Duration other_time = now.time_since_epoch() - own_time_now;
     for (; fresh_count_ > 0; --fresh_count_) {

@@ -188,15 +188,6 @@ WaitReason RateLimits::why_waiting(const IoRequest& head, TimePoint oldest,
   return {.reason = by_share, .eligible = share};
 }
 
-TimePoint RateLimits::ready_at(const IoRequest& request) const {
-  if (!limited(request.app)) return TimePoint::min();
-  const Limit& of = limit(request.app);
-  TimePoint at = TimePoint::min();
-  if ((of.kinds & kBytes) != 0) at = of.bytes.ready_at(amount(request));
-  if ((of.kinds & kOperations) != 0) at = std::max(at, of.operations.ready_at(1));
-  return at;
-}
-
 void RateLimits::take_allocated(IoRequest& request, TimePoint from, TimePoint now) {
   Allocated& of = allocated_[index(request.app)];
   AllocatedLimit* const metadata =

@@ -193,4 +193,13 @@ class RateLimits {
   Duration pass_after_ = kHold / 2;
 };
 
+inline TimePoint RateLimits::ready_at(const IoRequest& request) const {
+  if (!limited(request.app)) return TimePoint::min();
+  const Limit& of = limit(request.app);
+  TimePoint at = TimePoint::min();
+  if ((of.kinds & kBytes) != 0) at = of.bytes.ready_at(amount(request));
+  if ((of.kinds & kOperations) != 0) at = std::max(at, of.operations.ready_at(1));
+  return at;
+}
+
 }  // namespace vpfs

@@ -66,24 +66,19 @@ void Scheduler::enqueue(IoRequest& request, TimePoint now) {
 
 Scheduler::Decision Scheduler::next(TimePoint now) {
   kept_by_cost_ = false;
-  if (!gate_.has_room()) {
-    note_crowds(now);
-    return {};
-  }
+  if (!gate_.has_room()) return send_nothing(kNever, now);
   const Choice choice = choose(now);
-  if (choice.request == nullptr) {
-    note_crowds(now);
+  if (choice.head.request == nullptr) {
     if (controller_) controller_->starved(now);
-    return {.until = choice.until};
+    return send_nothing(choice.head.until, now);
   }
-  IoRequest& request = *choice.request;
+  IoRequest& request = *choice.head.request;
   if (!gate_.admits(request.cost)) {
     kept_by_cost_ = true;
-    note_crowds(now);
-    return {};
+    return send_nothing(kNever, now);
   }
   Class& from = classes_[choice.index];
-  for (Class& each : classes_) each.holds->sent(&each == &from, now);
+  tell_holds(from, now);
   if (from.crowds != nullptr) from.crowds->sent(request.cost);
   from.policy->dispatch(request, now);
   gate_.start(request.cost);
@@ -93,33 +88,34 @@ Scheduler::Decision Scheduler::next(TimePoint now) {
   return {.request = &request};
 }
 
-void Scheduler::note_crowds(TimePoint now) {
+Scheduler::Decision Scheduler::send_nothing(TimePoint until, TimePoint now) {
   const bool holds_back = depth_reached();
   for (Class& each : classes_) {
     if (each.crowds != nullptr) each.crowds->set_holding(holds_back, now);
   }
+  return {.until = until};
 }
 
 Scheduler::Choice Scheduler::choose(TimePoint now) {
   if (has_classes()) return choose_among_classes(now);
   Policy& policy = *classes_.front().policy;
-  const Policy::Head head = policy.head(now);
-  if (head.kept_back != nullptr) {
-    gate_.admits(head.kept_back->cost) ? classes_.front().holds->kept_back(now)
-                                       : policy.has_no_room(now);
+  Choice only = {.head = policy.head(now)};
+  if (only.head.kept_back != nullptr) {
+    gate_.admits(only.head.kept_back->cost) ? classes_.front().holds->kept_back(now)
+                                            : policy.has_no_room(now);
   }
-  return {.request = head.request, .until = head.until, .kept_back = head.kept_back};
+  return only;
 }
 
 Scheduler::Choice Scheduler::choose_among_classes(TimePoint now) {
   Choice best;
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const Policy::Head head = classes_[i].policy->head(now);
-    best.until = std::min(best.until, head.until);
+    best.head.until = std::min(best.head.until, head.until);
     if (head.request == nullptr) continue;
-    if (best.request == nullptr || goes_before(classes_[i], classes_[best.index], now)) {
+    if (best.head.request == nullptr || goes_before(classes_[i], classes_[best.index], now)) {
       best.index = i;
-      best.request = head.request;
+      best.head.request = head.request;
     }
   }
   return best;
@@ -269,11 +265,12 @@ WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
   const WaitReason why = of.policy->why_waiting(app, now);
   if (why.eligible) return why;
   if (!gate_.has_room()) return {.reason = gate_.reason(0)};
-  const IoRequest* const next = choice.request != nullptr ? choice.request : choice.kept_back;
+  const auto [request, until, kept_back] = choice.head;
+  const IoRequest* const next = request != nullptr ? request : kept_back;
   if (next == nullptr) return why;
   const std::string_view full = gate_.reason(next->cost);
   if (!full.empty()) return {.reason = full};
-  if (choice.request == nullptr) return why;
+  if (request == nullptr) return why;
   if (&of == &classes_[choice.index]) return why;
   if (settings_.mode == TrafficClasses::Mode::apportion) {
     return {.reason = "traffic classes that had less for their share go first"};

@@ -166,18 +166,21 @@ class Scheduler {
     TimePoint served = {};         // the last time, or when the class last had nothing queued
   };
   struct Choice {
-    std::size_t index = 0;
-    IoRequest* request = nullptr;
-    TimePoint until = kNever;
-    const IoRequest* kept_back = nullptr;
+    Policy::Head head;
+    std::size_t index = 0;  // of its class
   };
 
   [[nodiscard]] bool has_classes() const { return last_index_ > 0; }
+  // A request of this class is about to be sent.
+  void tell_holds(const Class& from, TimePoint now) {
+    if (!has_classes()) return from.holds->sent(true, now);
+    for (Class& each : classes_) each.holds->sent(&each == &from, now);
+  }
   [[nodiscard]] Class& class_of(const IoRequest& request) {
     return has_classes() ? classes_[request.traffic_class] : classes_.front();
   }
-  // Nothing is sent now.
-  void note_crowds(TimePoint now);
+  // Nothing is sent now, but perhaps at `until`.
+  Decision send_nothing(TimePoint until, TimePoint now);
   [[nodiscard]] Choice choose(TimePoint now);
   [[nodiscard]] Choice choose_among_classes(TimePoint now);
   [[nodiscard]] bool goes_before(const Class& one, const Class& earlier, TimePoint now) const;

@@ -41,6 +41,10 @@ class TokenBucket {
   [[nodiscard]] std::uint64_t depth() const { return depth_; }
 
  private:
+  static constexpr std::uint64_t kLongest = std::uint64_t{1} << 60;
+  // Below it, tokens x 10^9 plus a remainder fits into 64 bits.
+  static constexpr std::uint64_t kFewTokens = std::uint64_t{1} << 33;
+
   struct Span {
     std::int64_t nanoseconds;
     std::uint64_t remainder;  // of a nanosecond, in parts of rate
@@ -48,6 +52,9 @@ class TokenBucket {
   // How long `tokens` take to come, with `remainder` parts more; at most 2^60 ns.
   [[nodiscard]] Span time_for(std::uint64_t tokens, std::uint64_t remainder) const;
   [[nodiscard]] Span time_of(Wide parts) const;
+  [[nodiscard]] static std::int64_t nanoseconds(TimePoint time) {
+    return time.time_since_epoch().count();
+  }
   // The missing tokens at `now`, in units of 10^-9.
   [[nodiscard]] Wide missing_parts(TimePoint now) const;
   void set_missing(Wide parts, TimePoint now);
@@ -57,5 +64,39 @@ class TokenBucket {
   std::int64_t full_at_ = 0;     // nanoseconds of TimePoint
   std::uint64_t remainder_ = 0;  // of full_at_, in parts of rate
 };
+
+// These are called for each request.
+inline TokenBucket::Span TokenBucket::time_for(std::uint64_t tokens,
+                                               std::uint64_t remainder) const {
+  if (tokens < kFewTokens) {
+    const Divider::Result exact = rate_.divide(tokens * kNanosecondsPerSecond + remainder);
+    if (exact.quotient >= kLongest) return {.nanoseconds = kLongest, .remainder = 0};
+    return {.nanoseconds = static_cast<std::int64_t>(exact.quotient), .remainder = exact.remainder};
+  }
+  return time_of(Wide{tokens} * kNanosecondsPerSecond + remainder);
+}
+
+inline TimePoint TokenBucket::ready_at(std::uint64_t tokens) const {
+  // The time when it is full, less the time for the rest; rounded so that it is never too early.
+  const std::int64_t full_at = full_at_ + (remainder_ > 0 ? 1 : 0);
+  if (tokens >= depth_) return TimePoint(Duration(full_at));
+  const std::uint64_t before_full = remainder_ > 0 ? rate() - remainder_ : 0;
+  const Span rest = time_for(depth_ - tokens, before_full);
+  return TimePoint(Duration(full_at - rest.nanoseconds));
+}
+
+inline void TokenBucket::take(std::uint64_t tokens, TimePoint from) {
+  if (full_at_ < nanoseconds(from)) {
+    full_at_ = nanoseconds(from);
+    remainder_ = 0;
+  }
+  const Span more = time_for(tokens, remainder_);
+  full_at_ += more.nanoseconds;
+  remainder_ = more.remainder;
+  const std::int64_t latest = nanoseconds(from) + std::int64_t{kLongest};
+  if (full_at_ < latest) return;
+  full_at_ = latest;
+  remainder_ = 0;
+}
 
 }  // namespace vpfs

@@ -115,7 +115,7 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   const bool as_expected =
       anticipation_ && anticipation_->arrived(index, flow.account.queued + flow.account.outstanding,
                                               flow, order_.behind(flow), now);
-  if (!order_.empty()) __builtin_prefetch(flows_[order_.top()].queue.front()->next_queued);
+  if (!order_.empty()) prefetch_after(order_.top());
   if (joined != Joined::as_head) {
     // A late request lets the head of an allocated flow, or of one in debt, pass earlier.
     if (joined == Joined::late && (flow.in_debt || limits_.is_allocated(request.app))) {
@@ -287,17 +287,22 @@ void Sfq::end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoin
   if (flow.in_backlog) tell_backlog(flow, index, now);
 }
 
-// Fetches what the next dispatch() will touch.
+// Fetches what a dispatch() of the flow's head will touch beside it.
+void Sfq::prefetch_after(std::uint32_t index) const {
+  const IoRequest* const second = flows_[index].queue.front()->next_queued;
+  second != nullptr ? __builtin_prefetch(second) : crowds_.prefetch(index);
+}
+
+// Fetches the rows that the next dispatch() will touch.
 void Sfq::prefetch_next() const {
   if (!limited_.empty()) prefetch_constrained(limited_.top());
   if (!minimums_.by_time().empty()) prefetch_constrained(minimums_.top());
   if (order_.empty()) return;
   const std::uint32_t next = order_.top();
+  if (anticipation_) anticipation_->prefetch(next);
+  if (limits_.size() > 0) return prefetch_constrained(next);
   flows_.prefetch(next);
   order_.prefetch(next);
-  crowds_.prefetch(next);
-  if (anticipation_) anticipation_->prefetch(next);
-  if (limits_.size() > 0) prefetch_constrained(next);
 }
 
 void Sfq::prefetch_constrained(std::uint32_t index) const {

@@ -125,6 +125,7 @@ class Sfq final : public Policy {
   }
   // It has nothing queued any more. `is_at_server`: something else of it is at the server.
   void end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoint now);
+  void prefetch_after(std::uint32_t index) const;
   void prefetch_next() const;
   void prefetch_constrained(std::uint32_t index) const;
 
