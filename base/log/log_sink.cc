@@ -1,14 +1,13 @@
 #include "base/log/log_sink.h"
 
-#include <array>
 #include <cstdio>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/uio.h>
-#include <systemd/sd-journal.h>
+
+#include "base/log/log.h"
 
 namespace vpfs {
 namespace {
@@ -78,10 +77,14 @@ void LogSink::flush_() {
 }
 
 void LogSink::set_target(const std::string& target) {
-  journal_ = target == "journal";
+  journal_.reset();
   file_.reset();
   diverted_.reset();
-  if (!journal_ && target != "stderr") file_.emplace(target);
+  if (target == "journal") {
+    journal_.emplace(kJournalSocket);
+  } else if (target != "stderr") {
+    file_.emplace(target);
+  }
 }
 
 void LogSink::write(const std::vector<RepeatFilter::Summary>& summaries, TimePoint now) {
@@ -115,25 +118,13 @@ void LogSink::write(const spdlog::details::log_msg& message, TimePoint now) {
 }
 
 Result<void> LogSink::send(const spdlog::details::log_msg& message, TimePoint now) {
-  if (journal_) return send_to_journal(message);
+  if (journal_) {
+    return journal_->send(program_, priority_of(message.level), view(message.payload));
+  }
   const std::string line = line_of(message);
   if (file_) return file_->append(line, now);
   to_stderr(line);
   return {};
-}
-
-Result<void> LogSink::send_to_journal(const spdlog::details::log_msg& message) const {
-  std::array<std::string, 3> fields = {fmt::format("MESSAGE={}", view(message.payload)),
-                                       fmt::format("PRIORITY={}", priority_of(message.level)),
-                                       "SYSLOG_IDENTIFIER=" + program_};
-  std::array<iovec, 3> parts = {};
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    parts[i] = {.iov_base = fields[i].data(), .iov_len = fields[i].size()};
-  }
-  const int result = ::sd_journal_sendv(parts.data(), static_cast<int>(parts.size()));
-  if (result >= 0) return {};
-  const std::error_code error(-result, std::generic_category());
-  return fail("the journal: " + error.message(), error);
 }
 
 std::string LogSink::line_of(const spdlog::details::log_msg& message) {

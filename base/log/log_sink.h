@@ -7,6 +7,7 @@
 
 #include <spdlog/sinks/base_sink.h>
 
+#include "base/log/journal.h"
 #include "base/log/log_file.h"
 #include "base/log/repeat_filter.h"
 #include "base/system_clock.h"
@@ -37,13 +38,12 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   void write(spdlog::level::level_enum level, const std::string& text, TimePoint now);
   void write(const std::vector<RepeatFilter::Summary>& summaries, TimePoint now);
   [[nodiscard]] Result<void> send(const spdlog::details::log_msg& message, TimePoint now);
-  [[nodiscard]] Result<void> send_to_journal(const spdlog::details::log_msg& message) const;
   [[nodiscard]] std::string line_of(const spdlog::details::log_msg& message);
 
   const std::string program_;
   const SystemClock clock_;
   RepeatFilter repeats_;
-  bool journal_ = false;
+  std::optional<Journal> journal_;
   std::optional<LogFile> file_;
   // Messages that standard error got since the file or the journal failed.
   std::optional<std::uint64_t> diverted_;

@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log/journal.h"
 #include "base/log/log_file.h"
+#include "net/descriptor.h"
 #include "test/support/odd_files.h"
 #include "test/support/process.h"
 
@@ -189,6 +191,30 @@ TEST(LogFile, OpensAgainByItselfAfterAWhile) {
   EXPECT_EQ(content(place / "log"), "three\n");
 }
 
+TEST(Journal, EntriesHaveThePriorityAndTheWholeMessage) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() / "socket";
+  Journal journal(path);
+  EXPECT_EQ(journal.send("vpfs-test", 4, "early").error().message,
+            "the journal: No such file or directory");
+
+  const net::Descriptor receiver(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(receiver.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_TRUE(journal.send("vpfs-test", 4, "two\nlines"));
+  char entry[256] = {};
+  const ssize_t size = ::recv(receiver.get(), entry, sizeof entry, MSG_DONTWAIT);
+  ASSERT_GT(size, 0);
+  EXPECT_EQ(std::string(entry, static_cast<std::size_t>(size)),
+            "PRIORITY=4\nSYSLOG_IDENTIFIER=vpfs-test\nMESSAGE\n" +
+                std::string("\x09\0\0\0\0\0\0\0", 8) + "two\nlines\n");
+
+  const Result<void> sent = journal.send("vpfs-test", 4, std::string(64 << 20, 'x'));
+  EXPECT_EQ(sent.error().message, "the journal: Message too long");
+}
+
 // A journal of the test's own, in a mount name space of a child process.
 int log_to_journal() {
   if (::unshare(CLONE_NEWNS) != 0) return 77;
@@ -201,9 +227,10 @@ int log_to_journal() {
   if (!set_up_logging("vpfs-test", "info", "journal")) return 2;
   spdlog::warn("watch {}", "out");
   char entry[4096] = {};
-  if (::recv(journal, entry, sizeof entry - 1, MSG_DONTWAIT) <= 0) return 3;
-  const std::string text(entry);
-  if (!text.starts_with("MESSAGE=watch out\n")) return 4;
+  const ssize_t size = ::recv(journal, entry, sizeof entry, MSG_DONTWAIT);
+  if (size <= 0) return 3;
+  const std::string text(entry, static_cast<std::size_t>(size));
+  if (!text.ends_with("watch out\n")) return 4;
   if (!text.contains("PRIORITY=4\n")) return 5;
   return text.contains("SYSLOG_IDENTIFIER=vpfs-test\n") ? 0 : 6;
 }
