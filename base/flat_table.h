@@ -68,6 +68,9 @@ class FlatTable {
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
+  // Enough for two entries: most connections carry no more at a time.
+  static constexpr std::size_t kFirstCells = 4;
+
   struct Cell {
     std::uint64_t key = 0;
     Value value = {};
@@ -84,7 +87,7 @@ class FlatTable {
 
   void grow() {
     std::vector<Cell> old = std::move(cells_);
-    cells_ = std::vector<Cell>(old.empty() ? 8 : 2 * old.size());
+    cells_ = std::vector<Cell>(old.empty() ? kFirstCells : 2 * old.size());
     size_ = 0;
     for (Cell& cell : old) {
       if (cell.used) insert(cell.key, std::move(cell.value));

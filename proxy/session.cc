@@ -226,17 +226,19 @@ PendingIo* Session::parked_io(IoKey key) {
 
 // Submits parked requests in their order, up to the first that may not go.
 void Session::submit_parked() {
-  while (!parked_.empty()) {
-    PendingIo* const io = parked_io(parked_.front());
-    if (io != nullptr && !may_submit(*io)) return;
-    parked_.pop_front();
+  std::size_t submitted = 0;
+  while (submitted < parked_.size()) {
+    PendingIo* const io = parked_io(parked_[submitted]);
+    if (io != nullptr && !may_submit(*io)) break;
+    ++submitted;
     if (io != nullptr) submit(*io);
   }
+  parked_.erase(parked_.begin(), parked_.begin() + static_cast<std::ptrdiff_t>(submitted));
 }
 
 // Submits all parked requests that may go. Applications do not wait for each other.
 void Session::submit_all_parked() {
-  std::deque<IoKey> parked = std::exchange(parked_, {});
+  const std::vector<IoKey> parked = std::exchange(parked_, {});
   for (const IoKey key : parked) {
     if (PendingIo* const io = parked_io(key)) submit(*io);  // parks it again if it may not go
   }

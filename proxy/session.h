@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -122,7 +121,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   AnswerWatch answers_;
   ClientStallWatch client_stall_;
   std::size_t on_their_way_ = 0;  // requests that were submitted on probation
-  std::deque<IoKey> parked_;      // held requests, not submitted, by arrival
+  std::vector<IoKey> parked_;     // held requests, not submitted, by arrival
   std::size_t refused_ = 0;       // since the last check_time()
   bool refusing_ = false;         // no reading until the next check_time()
   bool overrun_told_ = false;

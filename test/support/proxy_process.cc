@@ -161,6 +161,17 @@ std::size_t ProxyProcess::memory() const {
   return resident * 4096;
 }
 
+std::size_t ProxyProcess::own_memory() const {
+  std::ifstream file(fmt::format("/proc/{}/status", process_->pid()));
+  std::string word;
+  std::size_t kib = 0;
+  while (file >> word && word != "RssAnon:") {
+  }
+  file >> kib;
+  EXPECT_GT(kib, 0U) << "the kernel does not report RssAnon";
+  return kib * 1024;
+}
+
 std::size_t fill_client_side(ProxyProcess& proxy, ProxiedLink& link, const Buffer& message) {
   constexpr std::size_t kChunk = 128 * 1024;
   const auto moved = [&] {

@@ -69,6 +69,8 @@ class ProxyProcess {
   [[nodiscard]] std::size_t open_files() const;
   // Resident memory, in bytes.
   [[nodiscard]] std::size_t memory() const;
+  // Its part that no file backs, in bytes: what the proxy has allocated and changed.
+  [[nodiscard]] std::size_t own_memory() const;
 
   // SIGKILL, and a new start with the same port and configuration.
   void kill();
