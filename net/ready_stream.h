@@ -50,7 +50,6 @@ class ReadyStream {
 };
 
 [[nodiscard]] std::unique_ptr<ReadyStream> make_ready_stream(StreamSocket socket);
-// Its writes to a broken connection raise SIGPIPE: call ignore_broken_pipes() once, from main.
 [[nodiscard]] std::unique_ptr<ReadyStream> make_ready_tls_stream(
     StreamSocket socket, std::shared_ptr<TlsContext> context, TlsSide side,
     const std::string& host = {});  // client: has to be in the server's certificate

@@ -2,58 +2,77 @@
 
 #include <utility>
 
-#include <asio/buffer.hpp>
-#include <asio/ssl/stream.hpp>
-#include <asio/write.hpp>
+#include <asio/error.hpp>
 #include <fmt/format.h>
-#include <openssl/err.h>
 
 #include "base/named_file.h"
 #include "base/result.h"
-#include "net/tls_context.h"
-#include "net/tls_problems.h"
+#include "net/tls/context.h"
+#include "net/tls/problems.h"
+#include "net/tls/session.h"
 
 namespace vpfs::net {
-
 namespace {
-
-using TlsStream = asio::ssl::stream<StreamSocket>;
 
 class TlsChannel final : public Channel {
  public:
-  TlsChannel(StreamSocket socket, std::shared_ptr<TlsContext> context, TlsSide side)
-      : context_(std::move(context)),
-        stream_(std::move(socket), context_->state().context),
-        side_(side) {}
-
-  [[nodiscard]] SSL* ssl() const { return const_cast<TlsStream&>(stream_).native_handle(); }
+  TlsChannel(StreamSocket socket, std::shared_ptr<TlsContext> context, TlsSide side,
+             const std::string& host)
+      : socket_(std::move(socket)),
+        session_(socket_.native_handle(), std::move(context), side, host) {
+    std::error_code ignored;
+    socket_.non_blocking(true, ignored);
+  }
 
   Task<Result<void>> handshake() override {
-    const auto kind =
-        side_ == TlsSide::server ? asio::ssl::stream_base::server : asio::ssl::stream_base::client;
-    const auto [error] = co_await stream_.async_handshake(kind, kUseTask);
-    if (error) {
-      Result<void> problem = fail(explain(error), error);
-      co_return problem;
+    while (socket_.is_open()) {
+      const Result<ReadyStream::Wants> wants = session_.handshake();
+      if (!wants) {
+        Result<void> problem = std::unexpected(wants.error());
+        co_return problem;
+      }
+      if (*wants == ReadyStream::Wants::nothing) co_return Result<void>();
+      const auto kind =
+          *wants == ReadyStream::Wants::read ? StreamSocket::wait_read : StreamSocket::wait_write;
+      const auto [error] = co_await socket_.async_wait(kind, kUseTask);
+      if (error) break;
     }
-    co_return Result<void>();
+    const std::error_code closed = asio::error::operation_aborted;
+    Result<void> problem = fail(closed.message(), closed);
+    co_return problem;
   }
 
   [[nodiscard]] std::vector<std::string> peer_names() const override {
-    return names_in_certificate(ssl());
+    return session_.peer_names();
   }
 
   Task<Transfer> read_some(std::span<std::byte> into) override {
-    const auto buffer = asio::buffer(into.data(), into.size());
-    const auto [error, size] = co_await stream_.async_read_some(buffer, kUseTask);
-    Transfer transfer = {error, size};
+    Transfer transfer = {.error = asio::error::operation_aborted};
+    while (socket_.is_open()) {
+      const ReadyStream::Outcome read = session_.read_now(into);
+      if (read.size > 0 || read.has_ended || read.error) {
+        transfer.error = read.has_ended ? asio::error::eof : read.error;
+        transfer.size = read.size;
+        break;
+      }
+      const auto [error] = co_await socket_.async_wait(StreamSocket::wait_read, kUseTask);
+      if (error) break;
+    }
     co_return transfer;
   }
 
   Task<std::error_code> write(std::span<const std::byte> bytes) override {
-    const auto buffer = asio::buffer(bytes.data(), bytes.size());
-    const auto [error, size] = co_await asio::async_write(stream_, buffer, kUseTask);
-    co_return error;
+    while (socket_.is_open()) {
+      const ReadyStream::Outcome written = session_.write_now(bytes);
+      if (written.error) co_return written.error;
+      if (written.has_ended) co_return asio::error::broken_pipe;
+      bytes = bytes.subspan(written.size);
+      if (bytes.empty()) co_return std::error_code();
+      if (written.size > 0) continue;
+      const auto [error] = co_await socket_.async_wait(StreamSocket::wait_write, kUseTask);
+      if (error) break;
+    }
+    co_return asio::error::operation_aborted;
   }
 
   std::size_t write_now(std::span<const std::byte> /*bytes*/) override { return 0; }
@@ -62,41 +81,39 @@ class TlsChannel final : public Channel {
   // wait for the peer, is not needed.
   void end_output() override {
     std::error_code ignored;
-    stream_.lowest_layer().shutdown(StreamSocket::shutdown_send, ignored);
+    socket_.shutdown(StreamSocket::shutdown_send, ignored);
   }
   void close() override {
     std::error_code ignored;
-    stream_.lowest_layer().close(ignored);
+    socket_.close(ignored);
   }
 
   [[nodiscard]] std::string explain(const std::error_code& error) const override {
-    return explain_tls(ssl(), error);
+    return session_.explain(error);
   }
 
  private:
-  std::shared_ptr<TlsContext> context_;
-  TlsStream stream_;
-  TlsSide side_;
+  StreamSocket socket_;
+  TlsSession session_;
 };
 
 // Reads the files into the context; what is wrong with which.
-Result<void> load_files(asio::ssl::context& context, const TlsFiles& files) {
+Result<void> load_files(SSL_CTX* context, const TlsFiles& files) {
   for (const std::string* file : {&files.certificate, &files.key, &files.ca}) {
     if (auto good = check_readable_file(*file); !good) return good;
   }
-  ERR_clear_error();
-  SSL_CTX* native = context.native_handle();
-  if (SSL_CTX_use_certificate_chain_file(native, files.certificate.c_str()) != 1) {
+  openssl().ERR_clear_error();
+  if (openssl().SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
     return fail(fmt::format("{}: is not a certificate: {}", files.certificate, last_tls_error()));
   }
   // Without this, OpenSSL asks for a passphrase on the terminal.
   const auto no_passphrase = [](char*, int, int, void*) { return -1; };
-  SSL_CTX_set_default_passwd_cb(native, no_passphrase);
-  if (SSL_CTX_use_PrivateKey_file(native, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+  openssl().SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+  if (openssl().SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
     return fail(fmt::format("{}: is not a key without a passphrase that belongs to {}: {}",
                             files.key, files.certificate, last_tls_error()));
   }
-  if (SSL_CTX_load_verify_file(native, files.ca.c_str()) != 1) {
+  if (openssl().SSL_CTX_load_verify_file(context, files.ca.c_str()) != 1) {
     return fail(
         fmt::format("{}: has no certificates of authorities: {}", files.ca, last_tls_error()));
   }
@@ -109,42 +126,33 @@ TlsContext::TlsContext(std::unique_ptr<State> state) : state_(std::move(state)) 
 TlsContext::~TlsContext() = default;
 
 Result<std::shared_ptr<TlsContext>> TlsContext::load(const TlsFiles& files, TlsSide side) {
-  auto state = std::make_unique<State>(side);
-  VPFS_TRY(load_files(state->context, files));
-  SSL_CTX* native = state->context.native_handle();
-  SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
-  SSL_CTX_set_verify(native, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  VPFS_TRY(load_openssl());
+  const OpenSsl& tls = openssl();
+  auto state = std::make_unique<State>();
+  SSL_CTX* const native =
+      tls.SSL_CTX_new(side == TlsSide::server ? tls.TLS_server_method() : tls.TLS_client_method());
+  if (native == nullptr) return fail("TLS: " + last_tls_error());
+  state->context.reset(native);
+  VPFS_TRY(load_files(native, files));
+  // These calls of SSL_CTX_ctrl() are what the macros that are named after them do.
+  tls.SSL_CTX_ctrl(native, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+  tls.SSL_CTX_set_verify(native, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   // A resumed session would not show the peer's certificate to a reloaded CA file.
-  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_num_tickets(native, 0);
-  SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  tls.SSL_CTX_ctrl(native, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, nullptr);
+  tls.SSL_CTX_set_num_tickets(native, 0);
+  tls.SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   // Idle connections give their buffers back.
-  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
+  tls.SSL_CTX_ctrl(native, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, nullptr);
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 
-void expect_host(SSL* ssl, const std::string& host) {
-  X509_VERIFY_PARAM* checks = SSL_get0_param(ssl);
-  std::error_code not_an_address;
-  (void)asio::ip::make_address(host, not_an_address);
-  if (not_an_address) {
-    X509_VERIFY_PARAM_set1_host(checks, host.c_str(), host.size());
-    SSL_set_tlsext_host_name(ssl, host.c_str());
-  } else {
-    X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str());
-  }
-}
-
 std::unique_ptr<Channel> accept_tls(StreamSocket socket, std::shared_ptr<TlsContext> context) {
-  return std::make_unique<TlsChannel>(std::move(socket), std::move(context), TlsSide::server);
+  return std::make_unique<TlsChannel>(std::move(socket), std::move(context), TlsSide::server, "");
 }
 
 std::unique_ptr<Channel> connect_tls(StreamSocket socket, std::shared_ptr<TlsContext> context,
                                      const std::string& host) {
-  auto channel =
-      std::make_unique<TlsChannel>(std::move(socket), std::move(context), TlsSide::client);
-  expect_host(channel->ssl(), host);
-  return channel;
+  return std::make_unique<TlsChannel>(std::move(socket), std::move(context), TlsSide::client, host);
 }
 
 }  // namespace vpfs::net

@@ -1,4 +1,4 @@
-#include "net/tls_problems.h"
+#include "net/tls/problems.h"
 
 #include <memory>
 #include <optional>
@@ -7,26 +7,25 @@
 
 #include <asio/error.hpp>
 #include <asio/ip/address.hpp>
-#include <asio/ssl/error.hpp>
 #include <fmt/format.h>
-#include <openssl/err.h>
-#include <openssl/x509v3.h>
+
+#include "net/tls/openssl.h"
 
 namespace vpfs::net {
 namespace {
 
 std::string text_of(const ASN1_STRING* string) {
   unsigned char* utf8 = nullptr;
-  const int size = ASN1_STRING_to_UTF8(&utf8, string);
+  const int size = openssl().ASN1_STRING_to_UTF8(&utf8, string);
   if (size < 0) return "";
   std::string text(reinterpret_cast<const char*>(utf8), static_cast<std::size_t>(size));
-  OPENSSL_free(utf8);
+  openssl().CRYPTO_free(utf8, __FILE__, __LINE__);
   return text.find('\0') == std::string::npos ? text : "";
 }
 
 std::string address_of(const ASN1_OCTET_STRING* octets) {
-  const unsigned char* data = ASN1_STRING_get0_data(octets);
-  const int size = ASN1_STRING_length(octets);
+  const unsigned char* data = openssl().ASN1_STRING_get0_data(octets);
+  const int size = openssl().ASN1_STRING_length(octets);
   if (size == 4) {
     asio::ip::address_v4::bytes_type bytes = {};
     std::copy_n(data, bytes.size(), bytes.begin());
@@ -41,18 +40,19 @@ std::string address_of(const ASN1_OCTET_STRING* octets) {
 }
 
 std::string common_name(const X509* certificate) {
-  const X509_NAME* subject = X509_get_subject_name(certificate);
+  const X509_NAME* subject = openssl().X509_get_subject_name(certificate);
   std::string name;
-  for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0;) {
+  for (int at = -1;
+       (at = openssl().X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0;) {
     // The last one is the most specific.
-    name = text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    name = text_of(openssl().X509_NAME_ENTRY_get_data(openssl().X509_NAME_get_entry(subject, at)));
   }
   return name;
 }
 
 // What this side found wrong with the peer's certificate.
 std::optional<std::string> verification_problem(SSL* ssl) {
-  const long result = SSL_get_verify_result(ssl);
+  const long result = openssl().SSL_get_verify_result(ssl);
   switch (result) {
     case X509_V_OK:
       return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<std::string> verification_problem(SSL* ssl) {
       return "the peer's certificate is not made for this side of a connection";
     default:
       return fmt::format("the peer's certificate is not good: {}",
-                         X509_verify_cert_error_string(result));
+                         openssl().X509_verify_cert_error_string(result));
   }
 }
 
@@ -110,14 +110,27 @@ std::optional<std::string> alert(int reason) {
   }
 }
 
+class TlsCategory final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "tls"; }
+  [[nodiscard]] std::string message(int value) const override {
+    const char* const reason = openssl().ERR_reason_error_string(static_cast<unsigned int>(value));
+    return reason == nullptr ? "unknown problem" : reason;
+  }
+};
+
 }  // namespace
 
+const std::error_category& tls_category() {
+  static const TlsCategory category;
+  return category;
+}
+
 std::string explain_tls(SSL* ssl, const std::error_code& error) {
-  if (error == asio::ssl::error::stream_truncated || error == asio::error::eof ||
-      error == asio::error::connection_reset) {
+  if (error == asio::error::eof || error == asio::error::connection_reset) {
     return "the peer closed the connection";
   }
-  if (error.category() != asio::error::get_ssl_category()) return error.message();
+  if (error.category() != tls_category()) return error.message();
   const auto code = static_cast<unsigned long>(error.value());
   if (auto text = alert(ERR_GET_REASON(code))) return *text;
   if (auto text = verification_problem(ssl)) return *text;
@@ -125,21 +138,24 @@ std::string explain_tls(SSL* ssl, const std::error_code& error) {
 }
 
 std::vector<std::string> names_in_certificate(SSL* ssl) {
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(SSL_get1_peer_certificate(ssl),
-                                                                &X509_free);
+  const std::unique_ptr<X509, decltype(openssl().X509_free)> certificate(
+      openssl().SSL_get1_peer_certificate(ssl), openssl().X509_free);
   std::vector<std::string> names;
   if (certificate == nullptr) return names;
   const auto add = [&](std::string name) {
     if (!name.empty()) names.push_back(std::move(name));
   };
   add(common_name(certificate.get()));
-  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> others(
+  const std::unique_ptr<GENERAL_NAMES, decltype(openssl().GENERAL_NAMES_free)> others(
       static_cast<GENERAL_NAMES*>(
-          X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)),
-      &GENERAL_NAMES_free);
-  const int count = others == nullptr ? 0 : sk_GENERAL_NAME_num(others.get());
+          openssl().X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)),
+      openssl().GENERAL_NAMES_free);
+  // As the macros for stacks of names do.
+  const auto* const stack = reinterpret_cast<const OPENSSL_STACK*>(others.get());
+  const int count = others == nullptr ? 0 : openssl().OPENSSL_sk_num(stack);
   for (int i = 0; i < count; ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(others.get(), i);
+    const GENERAL_NAME* name =
+        static_cast<const GENERAL_NAME*>(openssl().OPENSSL_sk_value(stack, i));
     if (name->type == GEN_DNS || name->type == GEN_EMAIL || name->type == GEN_URI) {
       add(text_of(name->d.ia5));
     } else if (name->type == GEN_IPADD) {
@@ -150,9 +166,9 @@ std::vector<std::string> names_in_certificate(SSL* ssl) {
 }
 
 std::string last_tls_error() {
-  const unsigned long code = ERR_peek_last_error();
-  ERR_clear_error();
-  const char* reason = ERR_reason_error_string(code);
+  const unsigned long code = openssl().ERR_peek_last_error();
+  openssl().ERR_clear_error();
+  const char* reason = openssl().ERR_reason_error_string(code);
   return reason == nullptr ? "unknown problem" : reason;
 }
 

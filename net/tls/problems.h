@@ -9,6 +9,9 @@
 // What OpenSSL says, for people.
 namespace vpfs::net {
 
+// The category of errors whose values are codes of OpenSSL.
+[[nodiscard]] const std::error_category& tls_category();
+
 // Why a handshake, or the first read or write after it, failed. With TLS 1.3 a client learns only
 // then that the server does not like its certificate.
 [[nodiscard]] std::string explain_tls(SSL* ssl, const std::error_code& error);
