@@ -20,8 +20,7 @@ class AllocatedLimit {
   // The burst of a limit if none is configured: what the rate gives in kBurstTime, at least
   // `least`. So what several stages may do beyond their rates is one or two control cycles' worth.
   static constexpr Duration kBurstTime = std::chrono::milliseconds(100);
-  static constexpr std::uint64_t kLeastBytes =
-      std::uint64_t{64} * 1024;  // the size of a usual small request
+  static constexpr std::uint64_t kLeastBytes = 65536;  // the size of a usual small request
   static constexpr std::uint64_t kLeastOperations = 1;
   [[nodiscard]] static std::uint64_t burst_of(std::uint64_t rate, std::uint64_t least);
 

@@ -156,7 +156,8 @@ std::optional<ShadowLimits::Report> ShadowLimits::report(std::string_view rule,
   if (found == rules_.end()) return std::nullopt;
   Report sum = found->second.retired;
   for (const auto& [name, row] : found->second.rows) sum += counts_of(rows_[row], now);
-  if (found->second.others) sum += rows_[*found->second.others].counts;
+  const auto& others = found->second.others;
+  if (others) sum += rows_[*others].counts;
   return sum;
 }
 

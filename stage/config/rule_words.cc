@@ -79,6 +79,7 @@ void read_class(ConfigReader& entry, const Config& context, RuleConfig& rule) {
     return;
   }
   std::vector<std::string> names;
+  names.reserve(context.scheduler.classes.classes.size());
   for (const TrafficClasses::Class& each : context.scheduler.classes.classes) {
     names.push_back(each.name);
   }

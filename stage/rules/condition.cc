@@ -81,8 +81,9 @@ class Parser {
 
   std::expected<ConditionText, ConditionError> run() {
     if (text_.size() > kLongestCondition) {
-      (void)fail(kLongestCondition, fmt::format("has more than {} bytes", kLongestCondition));
-      return std::unexpected(*error_);
+      return std::unexpected(
+          ConditionError{.at = kLongestCondition,
+                         .text = fmt::format("has more than {} bytes", kLongestCondition)});
     }
     skip_blanks();
     if (at_ == text_.size()) return condition_;
@@ -192,7 +193,11 @@ class Parser {
   std::optional<std::string> read_quoted() {
     std::string value;
     for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '"' && (++at_ == text_.size() || text_[at_] != '"')) return value;
+      if (text_[at_] == '"') {
+        ++at_;
+        const bool is_doubled = at_ < text_.size() && text_[at_] == '"';
+        if (!is_doubled) return value;
+      }
       value += text_[at_];
     }
     return std::nullopt;

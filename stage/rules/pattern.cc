@@ -72,13 +72,12 @@ void Pattern::read(std::string_view pattern) {
       pieces_.emplace_back();
     } else if (pattern[at] == '?') {
       add('?', true);
-    } else if (pattern[at] != '\\') {
-      add(pattern[at], false);
-    } else if (++at < pattern.size()) {
-      add(pattern[at], false);
     } else {
-      kind_ = Kind::never;  // the last backslash has no character after it
-      return;
+      if (pattern[at] == '\\' && ++at == pattern.size()) {
+        kind_ = Kind::never;  // the last backslash has no character after it
+        return;
+      }
+      add(pattern[at], false);
     }
   }
   const bool is_literal =

@@ -268,9 +268,10 @@ std::vector<std::optional<std::size_t>> hiding_rules(const std::vector<RuleConfi
 void warn_of_hidden_rules(const std::vector<RuleConfig>& rules, ConfigErrors& errors) {
   const auto hiding = hiding_rules(rules);
   for (std::size_t later = 0; later < hiding.size(); ++later) {
-    if (!hiding[later]) continue;
-    const RuleConfig& first = rules[*hiding[later]];
-    const std::string place = fmt::format("rules[{}]", *hiding[later]);
+    const auto& hides = hiding[later];
+    if (!hides) continue;
+    const RuleConfig& first = rules[*hides];
+    const std::string place = fmt::format("rules[{}]", *hides);
     const auto named = [](const RuleConfig& rule, const std::string& at) {
       return rule.name == at ? at : fmt::format("{} '{}'", at, rule.name);
     };

@@ -22,7 +22,6 @@ namespace {
 
 using allocation::kMostAmount;
 using allocation::Psfa;
-using trace::BadInput;
 
 constexpr std::string_view kHeader = "cycle,job,stage,weight,max,arrived,limited_us";
 constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max();
