@@ -18,11 +18,7 @@ class TlsChannel final : public Channel {
  public:
   TlsChannel(StreamSocket socket, std::shared_ptr<TlsContext> context, TlsSide side,
              const std::string& host)
-      : socket_(std::move(socket)),
-        session_(socket_.native_handle(), std::move(context), side, host) {
-    std::error_code ignored;
-    socket_.non_blocking(true, ignored);
-  }
+      : session_(std::move(socket), std::move(context), side, host) {}
 
   Task<Result<void>> handshake() override {
     while (socket_.is_open()) {
@@ -93,8 +89,8 @@ class TlsChannel final : public Channel {
   }
 
  private:
-  StreamSocket socket_;
   TlsSession session_;
+  StreamSocket& socket_ = session_.socket();
 };
 
 // Reads the files into the context; what is wrong with which.

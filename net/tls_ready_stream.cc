@@ -11,11 +11,7 @@ class TlsReadyStream final : public ReadyStream {
  public:
   TlsReadyStream(StreamSocket socket, std::shared_ptr<TlsContext> context, TlsSide side,
                  const std::string& host)
-      : socket_(std::move(socket)),
-        session_(socket_.native_handle(), std::move(context), side, host) {
-    std::error_code ignored;
-    socket_.non_blocking(true, ignored);
-  }
+      : session_(std::move(socket), std::move(context), side, host) {}
 
   Result<Wants> handshake() override { return session_.handshake(); }
   [[nodiscard]] std::vector<std::string> peer_names() const override {
@@ -26,14 +22,13 @@ class TlsReadyStream final : public ReadyStream {
   [[nodiscard]] bool may_have_more() const override { return true; }
   Outcome write_now(std::span<const std::byte> bytes) override { return session_.write_now(bytes); }
   [[nodiscard]] int descriptor() const override {
-    return const_cast<StreamSocket&>(socket_).native_handle();
+    return const_cast<TlsSession&>(session_).socket().native_handle();
   }
   [[nodiscard]] std::string explain(const std::error_code& error) const override {
     return session_.explain(error);
   }
 
  private:
-  StreamSocket socket_;
   TlsSession session_;
 };
 

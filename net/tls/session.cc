@@ -20,7 +20,7 @@ using Outcome = ReadyStream::Outcome;
 using Wants = ReadyStream::Wants;
 
 int socket_of(BIO* bio) {
-  return *static_cast<const int*>(openssl().BIO_get_data(bio));
+  return static_cast<StreamSocket*>(openssl().BIO_get_data(bio))->native_handle();
 }
 
 // What send() or recv() returned, as OpenSSL wants it.
@@ -99,11 +99,13 @@ Outcome outcome_of(SSL* ssl, int result) {
 
 }  // namespace
 
-TlsSession::TlsSession(int socket, std::shared_ptr<TlsContext> context, TlsSide side,
+TlsSession::TlsSession(StreamSocket socket, std::shared_ptr<TlsContext> context, TlsSide side,
                        const std::string& host)
     : context_(std::move(context)),
-      socket_(socket),
+      socket_(std::move(socket)),
       ssl_(openssl().SSL_new(context_->state().context.get())) {
+  std::error_code ignored;
+  socket_.non_blocking(true, ignored);
   if (ssl_ == nullptr) throw std::bad_alloc();
   BIO* const bio = openssl().BIO_new(socket_method());
   if (bio == nullptr) throw std::bad_alloc();

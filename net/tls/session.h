@@ -12,16 +12,17 @@
 
 namespace vpfs::net {
 
-// TLS on a connected socket that does not block. It keeps its context. No call waits or raises
-// SIGPIPE; the calls are those of ReadyStream.
+// TLS on a connected socket, which it owns and makes non-blocking. It keeps its context. No call
+// waits or raises SIGPIPE; the calls are those of ReadyStream. They fail once the socket is closed.
 class TlsSession {
  public:
-  // The socket stays open while calls are made. `host`, if any, has to be in the peer's
-  // certificate.
-  TlsSession(int socket, std::shared_ptr<TlsContext> context, TlsSide side,
+  // `host`, if any, has to be in the peer's certificate.
+  TlsSession(StreamSocket socket, std::shared_ptr<TlsContext> context, TlsSide side,
              const std::string& host);
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
+
+  [[nodiscard]] StreamSocket& socket() { return socket_; }
 
   [[nodiscard]] Result<ReadyStream::Wants> handshake();
   [[nodiscard]] std::vector<std::string> peer_names() const;
@@ -35,7 +36,7 @@ class TlsSession {
   };
 
   std::shared_ptr<TlsContext> context_;
-  int socket_;
+  StreamSocket socket_;
   std::unique_ptr<SSL, Free> ssl_;
 };
 
