@@ -233,7 +233,12 @@ void Session::submit_parked() {
     ++submitted;
     if (io != nullptr) submit(*io);
   }
-  parked_.erase(parked_.begin(), parked_.begin() + static_cast<std::ptrdiff_t>(submitted));
+  // An empty one keeps no memory.
+  if (submitted == parked_.size()) {
+    (void)std::exchange(parked_, {});
+  } else {
+    parked_.erase(parked_.begin(), parked_.begin() + static_cast<std::ptrdiff_t>(submitted));
+  }
 }
 
 // Submits all parked requests that may go. Applications do not wait for each other.
