@@ -68,16 +68,15 @@ const FlowTournament::Entry& FlowTournament::sibling(const Entry& entry, std::ui
 // Nothing changes above the highest node that the flow holds, or will hold. Up to there the other
 // three children of each node are compared without waiting for what comes from below.
 void FlowTournament::set(std::uint32_t flow, Entry entry) {
-  Entry* const all = blocks_.front().entries;
   std::size_t place = first_leaf_ + flow;
   for (;;) {
-    Entry& node = all[place];
+    Entry& node = at(place);
     node = entry;
     if (place == kRoot) break;
     place = parent_of(place);
-    if (all[place].flow() == flow) {
+    if (at(place).flow() == flow) {
       entry = least(entry, least(least(sibling(node, 1), sibling(node, 2)), sibling(node, 3)));
-    } else if (!entry.before(all[place])) {
+    } else if (!entry.before(at(place))) {
       return;
     }
   }

@@ -71,11 +71,10 @@ class FlowTournament {
 
   static constexpr std::size_t parent_of(std::size_t place) { return place / kChildren + 2; }
 
-  [[nodiscard]] Entry& at(std::size_t place) {
-    return blocks_[place / kChildren].entries[place % kChildren];
-  }
+  // The entries of all blocks are contiguous.
+  [[nodiscard]] Entry& at(std::size_t place) { return *(blocks_.data()->entries + place); }
   [[nodiscard]] const Entry& at(std::size_t place) const {
-    return blocks_[place / kChildren].entries[place % kChildren];
+    return *(blocks_.data()->entries + place);
   }
   [[nodiscard]] static Entry least(Entry one, Entry other);
   [[nodiscard]] static const Entry& sibling(const Entry& entry, std::uintptr_t bits);
