@@ -189,16 +189,14 @@ def measure(plan: Plan, entry: Entry) -> None:
     print(f"\n{file}", flush=True)
 
 
-def measure_all(plan: Plan, entries: Sequence[Entry]) -> list[str]:
-    """Measures what it can, and returns what it could not."""
-    problems = []
-    for entry in entries:
-        try:
-            measure(plan, entry)
-        except (Problem, RecordError) as problem:
-            print(f"left out: {problem}", file=sys.stderr, flush=True)
-            problems.append(entry.name)
-    return problems
+def is_measured(plan: Plan, entry: Entry) -> bool:
+    """False: it could not be measured, and standard error says why."""
+    try:
+        measure(plan, entry)
+    except (Problem, RecordError) as problem:
+        print(f"left out: {problem}", file=sys.stderr, flush=True)
+        return False
+    return True
 
 
 def write_tables(root: pathlib.Path = ROOT) -> list[pathlib.Path]:
@@ -287,10 +285,12 @@ def main() -> int:
     if options.tables:
         show_changed()
         return 0
-    plan, problems = plan_of(options), []
+    plan = plan_of(options)
+    problems: list[str] = []
     for entry in SET:
         if not options.only or entry.name in options.only:
-            problems += measure_all(plan, [entry])
+            if not is_measured(plan, entry):
+                problems.append(entry.name)
             if not plan.quick:
                 show_changed()  # after each record, as the next one may be interrupted
     if problems:
