@@ -73,7 +73,8 @@ void Pattern::read(std::string_view pattern) {
     } else if (pattern[at] == '?') {
       add('?', true);
     } else {
-      if (pattern[at] == '\\' && ++at == pattern.size()) {
+      if (pattern[at] == '\\') ++at;
+      if (at == pattern.size()) {
         kind_ = Kind::never;  // the last backslash has no character after it
         return;
       }
