@@ -1,8 +1,10 @@
-# There are three kinds of test programs:
+# There are four kinds of test programs:
 #
 #   vpfs_test(...)           tests code within its own process; built with every sanitizer.
 #   programs_test            starts programs and has nothing of its own to sanitize. It is built once,
 #                            without a sanitizer. VPFS_PROGRAMS chooses the programs that it starts.
+#   bare_programs_test       like programs_test, but measures what a sanitizer changes, or does more
+#                            without one. It runs with the programs of dev too.
 #   timing_test              like programs_test, but compares rates, shares or times by the wall clock.
 #                            It runs once, with the programs of dev, and nothing else runs meanwhile.
 include(GoogleTest)
@@ -47,8 +49,8 @@ function(vpfs_test_executable name asio)
   endif()
 endfunction()
 
-# vpfs_programs_test(NAME LABEL): makes programs_test or timing_test. Folders add sources to them with
-# vpfs_program_tests().
+# vpfs_programs_test(NAME LABEL): makes a program whose tests start programs. Folders add sources to
+# it with vpfs_program_tests().
 function(vpfs_programs_test name label)
   if(VPFS_SANITIZE)
     return()
@@ -58,7 +60,7 @@ function(vpfs_programs_test name label)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${label}" TIMEOUT 300)
 endfunction()
 
-# vpfs_program_tests(programs_test|timing_test SOURCES ... LINK ...)
+# vpfs_program_tests(programs_test|bare_programs_test|timing_test SOURCES ... LINK ...)
 function(vpfs_program_tests name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   if(NOT TARGET ${name})

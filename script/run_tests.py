@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Builds vpfs with several presets and runs its tests; prints the time of each part and one total.
 
-  script/test           dev: tests that start programs, checks, tests by the clock; asan: tests
-                        within a process, and programs; tsan: the same for folders with threads
+  script/test           dev: checks, what sanitizers change, tests by the clock; asan: tests within a
+                        process, and those that start programs; tsan: the same for folders with
+                        threads
   script/test --quick   dev build, unit tests only
-  script/test --full    also GCC with its unit tests, clang-tidy over every source, ruff and mypy
+  script/test --full    also programs without a sanitizer, GCC with its unit tests, clang-tidy over
+                        every source, ruff and mypy
 
 The last line is 'N passed, N failed', with ', N skipped' if tests were skipped. A failed build
 counts as one failure. So does a part whose tests leave files in their temporary directory. Complete
@@ -74,12 +76,12 @@ QUICK = Part(
     [Tests("unit", labels="unit|bare|script")],
     targets=["programs", "tests_within_a_process"],
 )
-# Tests within a process are compiled once, for ASan and UBSan, which find more; "bare" ones measure
-# what a sanitizer changes.
+# Tests within a process are compiled once, for ASan and UBSan, which find more, and tests that start
+# programs run with those of each sanitizer. "bare" ones measure what a sanitizer changes.
 DEV = Part(
     "dev",
-    [Tests("dev", labels="programs|script|bare"), Tests("dev-timing", labels="timing", alone=True)],
-    targets=["programs", "programs_test", "timing_test", "stage_memory_test"],
+    [Tests("dev", labels="script|bare"), Tests("dev-timing", labels="timing", alone=True)],
+    targets=["programs", "programs_test", "bare_programs_test", "timing_test", "stage_memory_test"],
 )
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
 TSAN = Part(
@@ -89,7 +91,8 @@ TSAN = Part(
     targets=[f"{folder}/all" for folder in THREADED] + ["programs"],
 )
 NORMAL = [DEV, ASAN, TSAN]
-FULL = [*NORMAL, Part("gcc", [Tests("gcc", labels="unit")]), Part("tidy", [])]
+PLAIN_PROGRAMS = Part("dev", [Tests("dev-programs", labels="^programs")])
+FULL = [*NORMAL, PLAIN_PROGRAMS, Part("gcc", [Tests("gcc", labels="unit")]), Part("tidy", [])]
 
 
 @dataclasses.dataclass

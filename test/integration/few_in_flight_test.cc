@@ -60,7 +60,8 @@ TEST_F(FewInFlight, GetMostOfTheirShareByAnticipation) {
   fmt::print("off {:.1f} and {:.1f} MiB/s, on {:.1f} and {:.1f}\n", off.few, off.many, on.few,
              on.many);
   EXPECT_LT(off.few, 0.15 * off.many);
-  EXPECT_GT(on.few, 0.6 * on.many);
+  // 0.06 without. How much is reached is bounded by what may be lost: 0.6 to 0.7 here.
+  EXPECT_GT(on.few, 0.5 * on.many);
   EXPECT_GT(on.few + on.many, 0.88 * (off.few + off.many));
 }
 
