@@ -30,6 +30,7 @@ class LatencyHistogram {
   // zero when empty.
   [[nodiscard]] Duration quantile(double q) const;
   [[nodiscard]] Duration mean() const;
+  [[nodiscard]] Duration sum() const { return sum_; }
   [[nodiscard]] Duration max() const { return max_; }
   // The non-empty buckets, ascending.
   [[nodiscard]] std::vector<Bucket> buckets() const;

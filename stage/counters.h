@@ -84,7 +84,8 @@ struct Histograms {
   LatencyHistogram wait;     // arrival to dispatch
   LatencyHistogram service;  // dispatch to the last byte
   IoStatistics statistics;
-  Amount unscheduled;  // of those sent: exempt, or during a bypass
+  Amount unscheduled;          // of those sent: exempt, or during a bypass
+  Duration longest_wait = {};  // since Stage::read_history() read it
 
   void merge(const Histograms& other);
 };

@@ -252,7 +252,9 @@ void Stage::dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go) {
     pfs.histograms = std::make_unique<Histograms>();
     pfs.histograms->statistics.since = pfs.histograms->statistics.last = now;
   }
-  pfs.histograms->wait.record(now - io.arrival);
+  const Duration waited = now - io.arrival;
+  pfs.histograms->wait.record(waited);
+  pfs.histograms->longest_wait = std::max(pfs.histograms->longest_wait, waited);
   io.state = Held::State::released;
   let_go.push_back(&io);
 }

@@ -17,6 +17,7 @@
 #include "stage/client_limits.h"
 #include "stage/config/config.h"
 #include "stage/held.h"
+#include "stage/history_reading.h"
 #include "stage/lanes.h"
 #include "stage/rule_rows.h"
 #include "stage/rules/classifier.h"
@@ -176,6 +177,10 @@ class Stage {
   // Copies the rows from `first` on, as many as there are; returns how many. Shares are judged
   // here, over the time since they were last, so it is not a const method.
   std::size_t copy_counters(std::size_t first, std::span<CounterRow> copies, TimePoint now);
+  // Appends what a history needs of those of `count` rows from `first` on that have requests, or
+  // had one since `since`. For one reader: the longest waits begin anew.
+  void read_history(std::size_t first, std::size_t count, TimePoint since, TimePoint now,
+                    std::vector<HistoryReading>& to);
 
   [[nodiscard]] const VirtualPfsTable& virtual_pfs() const { return table_; }
   [[nodiscard]] const RuleRows& rules() const { return rules_; }
@@ -237,6 +242,7 @@ class Stage {
   // Adds the scheduler's hold times to the counters before it forgets them.
   void keep_hold_times(Lanes::Lane& lane, AppId app, TimePoint now);
   [[nodiscard]] ShareWatch::Verdict judge_share(AppId app, TimePoint now);
+  [[nodiscard]] HistoryReading read_history(AppId app, TimePoint now);
 
   CostModel cost_model_;
   Duration idle_for_;

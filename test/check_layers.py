@@ -22,6 +22,7 @@ MAY_INCLUDE = {
     "stage/config": ["base", "schedulers", "stage/rules"],
     "stage/book": ["base", "schedulers", "stage/config", "stage/rules"],
     "stage": ["base", "schedulers", "stage/config", "stage/rules"],
+    "stage/history": ["base", "schedulers", "stage", "stage/config", "stage/rules"],
     "net": ["base"],
     "client": ["base", "net", "protocols"],
     "client/orangefs/calls": ["base", "net", "protocols"],

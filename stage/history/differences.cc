@@ -1,0 +1,56 @@
+#include "stage/history/differences.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vpfs::stage {
+namespace {
+
+Measures sums_of(const HistoryReading& reading) {
+  Measures sums;
+  sums.of(Measure::read_bytes) = reading.read.count;
+  sums.of(Measure::written_bytes) = reading.written.count;
+  sums.of(Measure::operations) = reading.done;
+  sums.of(Measure::arrivals) = reading.arrived;
+  sums.of(Measure::cost) = reading.cost;
+  sums.of(Measure::waited) = microseconds_of(reading.waited);
+  sums.of(Measure::served) = microseconds_of(reading.served);
+  sums.of(Measure::held_by_limit) = microseconds_of(reading.held.limit);
+  sums.of(Measure::held_by_share) = microseconds_of(reading.held.share);
+  sums.of(Measure::held_by_depth) = microseconds_of(reading.held.depth);
+  sums.of(Measure::held_by_class) = microseconds_of(reading.held.traffic_class);
+  sums.of(Measure::slow_client) = microseconds_of(reading.slow_client);
+  return sums;
+}
+
+}  // namespace
+
+std::vector<Activity> ReadingDifferences::since_last(std::span<const HistoryReading> readings) {
+  std::vector<Activity> made;
+  for (const HistoryReading& reading : readings) {
+    const std::size_t app = std::to_underlying(reading.id.app);
+    if (app >= known_.size()) known_.resize(app + 1);
+    Known& known = known_[app];
+    const Measures sums = sums_of(reading);
+    const bool is_known = known.is_known && known.id == reading.id;
+    if (is_known || has_begun_) {
+      Activity activity = {.reading = &reading, .measures = {}};
+      Measures& measures = activity.measures;
+      for (std::size_t i = 0; i < kSummedMeasures; ++i) {
+        const std::uint64_t before = is_known ? known.sums[i] : 0;
+        // Held times of an unknown reason move between reasons when it becomes known.
+        measures[i] = sums[i] > before ? sums[i] - before : 0;
+      }
+      measures.of(Measure::longest_wait) = microseconds_of(reading.longest_wait);
+      measures.of(Measure::queued) = reading.queued.count;
+      const auto summed = std::span(measures).first(kSummedMeasures);
+      const bool did_something = std::ranges::any_of(summed, [](auto value) { return value > 0; });
+      if (did_something || reading.queued.count > 0) made.push_back(activity);
+    }
+    known = {.id = reading.id, .is_known = true, .sums = sums};
+  }
+  has_begun_ = true;
+  return made;
+}
+
+}  // namespace vpfs::stage

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "schedulers/request.h"
+#include "stage/place.h"
+#include "stage/virtual_pfs.h"
+
+namespace vpfs::stage {
+
+// What a history needs of one virtual PFS that was used lately: sums since its beginning, and some
+// values of now. See Stage::read_history().
+struct HistoryReading {
+  VirtualPfsId id;
+  std::shared_ptr<const VirtualPfsInfo> info;
+  std::shared_ptr<const std::string> rule;  // of its last request; nothing: that rule is gone
+  std::string jobid;                        // that all its requests have shown
+
+  // Sums.
+  Bytes read;
+  Bytes written;
+  std::uint64_t done = 0;     // requests, metadata among them
+  std::uint64_t arrived = 0;  // requests
+  Cost cost = 0;              // sent
+  Duration waited = {};       // of all requests that were sent
+  Duration served = {};       // of those that ended
+  HoldTimes held;
+  Duration slow_client = {};
+
+  Duration longest_wait = {};  // since the last reading, with the oldest request that is queued
+  Bytes queued;
+};
+
+}  // namespace vpfs::stage
