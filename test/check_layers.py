@@ -28,13 +28,15 @@ MAY_INCLUDE = {
     "client/orangefs/calls": ["base", "net", "protocols"],
     "client/orangefs": ["base", "net", "protocols", "client/orangefs/calls"],
     "control/allocation": ["base", "schedulers"],
+    "control/insight": ["base", "schedulers", "stage", "control/allocation"],
     "control/wire": ["base", "net"],
     "control/store": ["base"],
     "control/metrics": ["base", "net", "control/wire"],
     "control/gate": ["base", "schedulers", "stage"],
-    "control/admin": ["base", "net", "schedulers", "stage", "control/gate", "control/wire", "control/store"],
-    "control/host": ["base", "net", "schedulers", "stage", "control/admin", "control/gate", "control/metrics",
-                     "control/store", "control/wire"],
+    "control/admin": ["base", "net", "schedulers", "stage", "control/gate", "control/insight", "control/store",
+                      "control/wire"],
+    "control/host": ["base", "net", "schedulers", "stage", "control/admin", "control/gate", "control/insight",
+                     "control/metrics", "control/store", "control/wire"],
     "control/coordinator/config": ["base", "net", "schedulers", "control/allocation", "control/metrics", "control/wire"],
     "control/coordinator/links": ["base", "net", "control/allocation", "control/coordinator/config", "control/wire"],
     "control/site": ["base", "net", "schedulers", "stage", "control/admin", "control/allocation",
@@ -80,7 +82,7 @@ MAY_INCLUDE = {
 MAY_IMPORT = {"lab": ["lab"], "bench": ["bench", "lab"], "script": ["script", "lab"]}
 PYTHON_ROOTS = [".", "script"]  # where programs look for modules
 MOST_FILES = 45  # in one folder, without those below it
-PURE = ["base", "schedulers", "protocols", "stage", "control/allocation", "sim"]  # no I/O, no clock
+PURE = ["base", "schedulers", "protocols", "stage", "control/allocation", "control/insight", "sim"]  # no I/O, no clock
 IO_HEADERS = re.compile(r"^(asio|liburing|fuse|sys/socket|netinet|unistd|thread|mutex|google/)")
 CLOCK_READ = re.compile(r"\b(steady|system|high_resolution)_clock::now\(|\bclock_gettime\(|\bsleep_for\(")
 CLOCK_OWNERS = {"base/system_clock.cc"}

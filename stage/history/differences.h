@@ -13,8 +13,8 @@ namespace vpfs::stage {
 class ReadingDifferences {
  public:
   // Those of `readings` that did something, or wait for something. A virtual PFS that is read for
-  // the first time began after the reading before, but for the first call: that only remembers.
-  // The result refers to `readings`.
+  // the first time began after the reading before. The first call only remembers. The result refers
+  // to `readings`.
   [[nodiscard]] std::vector<Activity> since_last(std::span<const HistoryReading> readings);
 
  private:

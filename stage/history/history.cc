@@ -41,11 +41,12 @@ History::History()
 
 void History::add(const Second& second, std::vector<Activity>& activities) {
   ++seconds_;
-  const HistorySpan span = {.begin = second.begin,
-                            .end = second.end,
-                            .length = second.length,
-                            .second = seconds_,
-                            .rules = second.rules};
+  HistorySpan span = {.begin = second.begin,
+                      .end = second.end,
+                      .length = second.length,
+                      .second = seconds_,
+                      .rules = second.rules};
+  for (const Activity& each : activities) span.cost += each.measures.of(Measure::cost);
   const std::size_t busiest = busiest_first(activities);
   std::vector<HistoryRow> rows;
   Measures others;
@@ -76,7 +77,8 @@ void History::add_up(std::size_t length, const HistorySpan& span, std::span<cons
               .end = span.end,
               .length = (is_first ? Duration::zero() : sum.span.length) + span.length,
               .second = span.second,
-              .rules = span.rules};
+              .rules = span.rules,
+              .cost = (is_first ? 0 : sum.span.cost) + span.cost};
   for (const HistoryRow& row : rows) {
     std::uint16_t& index = sum.row_of[row.name];
     if (index == kNoRow && sum.rows.size() == kMostRows) {
@@ -118,6 +120,17 @@ std::optional<WallTime> History::begin() const {
     if (level.size() > 0) return level.span(0).begin;
   }
   return std::nullopt;
+}
+
+std::uint64_t History::most_cost_per_second() const {
+  std::uint64_t most = 0;
+  // Seconds are too short: they have bursts.
+  for (const HistoryLevel& level : std::span(levels_).subspan(1)) {
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      most = std::max(most, level.span(i).cost_per_second());
+    }
+  }
+  return most;
 }
 
 }  // namespace vpfs::stage

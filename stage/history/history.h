@@ -22,7 +22,7 @@ struct Activity {
 };
 
 // What virtual PFSes did in the last 24 hours: each second for two minutes, each ten for an hour,
-// each minute for a day. Of each span it keeps the busiest, and one row for all others.
+// each minute for a day. A span has the busiest, and one row for all others.
 //
 // Takes kBytes at most, and 2 bytes for each virtual PFS that there was at once. Belongs to one
 // thread.
@@ -68,6 +68,8 @@ class History {
   }
   // The beginning of what is known; nothing: no second has ended.
   [[nodiscard]] std::optional<WallTime> begin() const;
+  // The most that was sent to the data server in ten seconds, or a minute; 0: not known yet.
+  [[nodiscard]] std::uint64_t most_cost_per_second() const;
   // nullptr: the row is about others, or its virtual PFS is forgotten.
   [[nodiscard]] const HistoryName* name(const HistoryRow& row, const HistorySpan& span) const {
     return names_.find(row.name, span.second);
@@ -88,7 +90,7 @@ class History {
   // That a sum has; what more virtual PFSes do goes to the others.
   static constexpr std::size_t kMostRows = HistoryNames::kMost / 2;
 
-  // Of all that is reserved at once.
+  // All that is reserved at once.
   [[nodiscard]] static constexpr std::size_t bytes();
   [[nodiscard]] std::size_t reaching(WallTime from) const;
   // The span ended: keeps it, and adds it to the next length.

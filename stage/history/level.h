@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/wide.h"
 #include "stage/history/measures.h"
 #include "stage/history/names.h"
 #include "stage/history/small_float.h"
@@ -16,11 +17,17 @@ namespace vpfs::stage {
 
 // A stretch of time of a history.
 struct HistorySpan {
+  [[nodiscard]] std::uint64_t cost_per_second() const {
+    const auto time = static_cast<std::uint64_t>(length.count());
+    return time == 0 ? 0 : static_cast<std::uint64_t>(Wide{cost} * kNanosecondsPerSecond / time);
+  }
+
   WallTime begin = {};
   WallTime end = {};
   Duration length = {};      // by the monotonic clock; `begin` and `end` may jump
   std::uint64_t second = 0;  // the last one in it, counted from the history's beginning
   std::uint64_t rules = 0;   // the version of the rules at its end
+  std::uint64_t cost = 0;    // sent for all
 };
 
 // What one virtual PFS did in a span; kNone: all that were not among the busiest.

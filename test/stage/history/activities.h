@@ -38,6 +38,9 @@ class Activities {
     activity.measures.of(Measure::cost) = bytes;
     activity.measures.of(Measure::operations) = 1;
   }
+  void does(const HistoryReading& who, const Measures& what) {
+    next_.push_back({.reading = &who, .measures = what});
+  }
   void end_second(History& history) {
     const WallTime end = now_ + std::chrono::seconds(1);
     history.add({.begin = now_, .end = end, .length = std::chrono::seconds(1), .rules = rules_},

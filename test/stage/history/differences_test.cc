@@ -23,7 +23,7 @@ class ReadingDifferencesTest : public ::testing::Test {
   ReadingDifferences differences_;
 };
 
-TEST_F(ReadingDifferencesTest, TheFirstReadingIsNoActivity) {
+TEST_F(ReadingDifferencesTest, TheFirstReadingShowsNoActivity) {
   EXPECT_TRUE(differences_.since_last(std::vector{reading(1, 500)}).empty());
   const std::vector readings = {reading(1, 700)};
   const std::vector<Activity> made = differences_.since_last(readings);
@@ -54,7 +54,7 @@ TEST_F(ReadingDifferencesTest, OneThatDidNothingHasNoRowUnlessItWaits) {
 }
 
 // The time of a head that waits moves from one reason to another when its reason becomes known.
-TEST_F(ReadingDifferencesTest, ASumThatShrinksIsNoHugeNumber) {
+TEST_F(ReadingDifferencesTest, ASumThatShrinksGivesZero) {
   std::vector readings = {reading(1, 500)};
   readings[0].held.depth = milliseconds(800);
   (void)differences_.since_last(readings);

@@ -1,0 +1,185 @@
+#include "control/insight/past.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/wide.h"
+#include "control/allocation/max_min.h"
+#include "control/insight/entitlement.h"
+
+namespace vpfs::control {
+namespace {
+
+using stage::Measure;
+using stage::Measures;
+
+// A piece has ten seconds. Spans end by a timer, so ten of a second may be a little short.
+constexpr Duration kNearlyAPiece = std::chrono::milliseconds(9500);
+
+Duration microseconds(std::uint64_t count) {
+  return std::chrono::microseconds(std::min<std::uint64_t>(count, INT64_MAX / 1000));
+}
+
+// So much of a rate, in that time.
+std::uint64_t amount(std::uint64_t rate, Duration time) {
+  return static_cast<std::uint64_t>(Wide{rate} * static_cast<std::uint64_t>(time.count()) /
+                                    kNanosecondsPerSecond);
+}
+
+// Bytes as cost, by what both were.
+Cost cost_of(std::uint64_t bytes, const Measures& sums) {
+  const std::uint64_t moved = sums.of(Measure::read_bytes) + sums.of(Measure::written_bytes);
+  const Cost cost = sums.of(Measure::cost);
+  if (moved == 0 || cost == 0) return std::min(bytes, allocation::kMostAmount);
+  return static_cast<Cost>(std::min<Wide>(Wide{bytes} * cost / moved, allocation::kMostAmount));
+}
+
+class Reader {
+ public:
+  explicit Reader(const stage::History& history)
+      : history_(history), numbered_(stage::HistoryNames::kMost, kNobody) {}
+
+  void add(const stage::HistorySpan& span, const std::vector<stage::HistoryRow>& rows) {
+    const bool is_first = past_.length == Duration::zero();
+    if (is_first) {
+      past_.begin = span.begin;
+      past_.first_rules = span.rules;
+    }
+    past_.end = span.end;
+    past_.length += span.length;
+    past_.last_rules = span.rules;
+    past_.cost += span.cost;
+    piece_ += span.length;
+    for (const stage::HistoryRow& row : rows) add(span, row);
+    if (piece_ >= kNearlyAPiece) end_piece();
+  }
+
+  Past take() {
+    // The rest is judged too if there is nothing else.
+    if (piece_ > Duration::zero()) end_piece();
+    std::ranges::sort(past_.of, [](const PastOf& one, const PastOf& other) {
+      const Cost cost = one.sums.of(Measure::cost);
+      const Cost others_cost = other.sums.of(Measure::cost);
+      return cost != others_cost ? cost > others_cost : one.name < other.name;
+    });
+    return std::move(past_);
+  }
+
+ private:
+  static constexpr std::size_t kNobody = ~std::size_t{0};
+
+  void add(const stage::HistorySpan& span, const stage::HistoryRow& row) {
+    const stage::HistoryName* const name = history_.name(row, span);
+    if (name == nullptr) {
+      past_.others.add(row.measures);
+      others_of_piece_ += row.measures.of(Measure::cost);
+      return;
+    }
+    const std::size_t index = index_of(row.name, *name, span);
+    PastOf& who = past_.of[index];
+    who.sums.add(row.measures);
+    who.active += span.length;
+    who.last = span.end;
+    Piece& piece = pieces_[index];
+    if (piece.length == Duration::zero()) in_piece_.push_back(index);
+    piece.sums.add(row.measures);
+    piece.length += span.length;
+    piece.queued = row.measures.of(Measure::queued);
+  }
+
+  std::size_t index_of(stage::HistoryNames::Number number, const stage::HistoryName& name,
+                       const stage::HistorySpan& span) {
+    std::size_t& index = numbered_[number];
+    if (index != kNobody) return index;
+    const auto [known, is_new] = by_name_.try_emplace(name.info->name, past_.of.size());
+    index = known->second;
+    if (is_new) {
+      past_.of.push_back({.name = name.info->name, .first = span.begin});
+      pieces_.emplace_back();
+    }
+    PastOf& who = past_.of[index];
+    who.jobid = name.jobid;
+    if (name.info->declared != nullptr) who.share = name.info->share();
+    if (name.rule != nullptr && std::ranges::find(who.rules, *name.rule) == who.rules.end()) {
+      who.rules.push_back(*name.rule);
+    }
+    return index;
+  }
+
+  [[nodiscard]] Wish wish_of(std::size_t index) const {
+    const Piece& piece = pieces_[index];
+    const Measures& sums = piece.sums;
+    const Share& share = past_.of[index].share;
+    const Duration others =
+        microseconds(sums.of(Measure::held_by_share) + sums.of(Measure::held_by_depth) +
+                     sums.of(Measure::held_by_class));
+    const Duration limited = microseconds(sums.of(Measure::held_by_limit));
+    const Cost sent = sums.of(Measure::cost);
+    Cost demand = sent + cost_of(piece.queued, sums);
+    if (limited >= piece_ / 2) {
+      demand = sent;  // more was not allowed, whose ever the limit was
+    } else if (others >= piece_ / 2) {
+      demand = allocation::kUnbounded;
+    }
+    if (share.rate.count > 0) {
+      demand = std::min(demand, std::max(sent, cost_of(amount(share.rate.count, piece_), sums)));
+    }
+    if (demand != allocation::kUnbounded) demand = std::min(demand, allocation::kMostAmount);
+    return {.weight = std::max<std::uint64_t>(share.weight, 1),
+            .demand = demand,
+            .least = cost_of(amount(share.min.count, piece_), sums)};
+  }
+
+  void end_piece() {
+    std::vector<Wish> wishes;
+    Cost sent = 0;
+    for (const std::size_t index : in_piece_) {
+      wishes.push_back(wish_of(index));
+      sent += pieces_[index].sums.of(Measure::cost);
+    }
+    std::vector<Cost> got(wishes.size());
+    entitle(sent, wishes, got);
+    for (std::size_t i = 0; i < in_piece_.size(); ++i) {
+      PastOf& who = past_.of[in_piece_[i]];
+      const bool wants_all = wishes[i].demand == allocation::kUnbounded;
+      who.wanted += wants_all ? sent + others_of_piece_ : wishes[i].demand;
+      who.entitled += got[i];
+      if (wants_all) who.wanted_all += pieces_[in_piece_[i]].length;
+      pieces_[in_piece_[i]] = {};
+    }
+    in_piece_.clear();
+    others_of_piece_ = 0;
+    piece_ = Duration::zero();
+  }
+
+  struct Piece {
+    Measures sums;
+    Duration length = {};
+    std::uint64_t queued = 0;  // at its end
+  };
+
+  const stage::History& history_;
+  Past past_;
+  std::vector<std::size_t> numbered_;  // in past_.of, by the number of a name
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::vector<Piece> pieces_;  // as past_.of
+  std::vector<std::size_t> in_piece_;
+  Cost others_of_piece_ = 0;
+  Duration piece_ = {};
+};
+
+}  // namespace
+
+Past past_of(const stage::History& history, WallTime from, WallTime to) {
+  Reader reader(history);
+  history.read(from, to,
+               [&](const stage::HistorySpan& span, const std::vector<stage::HistoryRow>& rows) {
+                 reader.add(span, rows);
+               });
+  return reader.take();
+}
+
+}  // namespace vpfs::control
