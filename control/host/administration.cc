@@ -1,6 +1,8 @@
 #include "control/host/administration.h"
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -55,10 +57,10 @@ WantedNames Administration::names_of(const Envelope& request, const Caller& call
     if (live_.file().names == nullptr) return {};
     return names_of_site(request.site(), caller, read);
   }
-  if (!request.has_why()) return rules_.names_of(request, caller, read);
+  if (!request.has_why() && !request.has_past()) return rules_.names_of(request, caller, read);
   if (live_.file().names == nullptr || caller.rights == Rights::own) return {};
   const NotedNames noted(names_);
-  (void)read_asked(request.why().who(), &names_);
+  (void)read_asked(request.has_why() ? request.why().who() : request.past().name(), &names_);
   return noted.wanted();
 }
 
@@ -91,6 +93,8 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
     }
     case Envelope::kWhy:
       return why(request.why(), caller, answer);
+    case Envelope::kPast:
+      return past(request.past(), caller, answer);
     case Envelope::kSite:
       return send_ack(answer, in_force(site(request.site(), caller, read)));
     case Envelope::kBypass:
@@ -103,6 +107,7 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
 void Administration::tick() {
   (void)rules_.tick();
   put_into_force();
+  past_.tick(gate_, clock_.now(), now_(), live_.book().state().version);
 }
 
 void Administration::put_into_force() {
@@ -202,6 +207,67 @@ void Administration::own_why(const Why& request, const Caller& caller, const Ans
     listed_at_ = now_();
     tell();
   });
+}
+
+void Administration::past(const Past& request, const Caller& caller, const Answer& answer) {
+  const auto tell = [answer](Outcome<PastReply> reply) {
+    deliver(answer, std::move(reply),
+            [](Envelope& to, PastReply made) { *to.mutable_past_reply() = std::move(made); });
+  };
+  if (caller.rights == Rights::own) return tell(own_past(request, caller));
+  Outcome<insight::Past> read = past_.read(request, now_());
+  if (!read) return answer(std::move(read.error()));
+  PastChoice choice = {
+      .is_asked = [name = request.name()](const auto& who) { return is_named(name, who); },
+      .may_be_seen = [](const auto&) { return true; },
+      .most = request.most()};
+  if (request.name().empty() || std::ranges::any_of(read->of, choice.is_asked)) {
+    return tell(past_.reply(*read, choice));
+  }
+  find_virtual_pfs(request.name(), [this, tell, choice, past = std::move(*read)](
+                                       const std::set<std::string, std::less<>>& names) {
+    PastChoice found = choice;
+    found.is_asked = [&names](const auto& who) { return names.contains(who.name); };
+    tell(past_.reply(past, found));
+  });
+}
+
+void Administration::find_virtual_pfs(const std::string& who, FoundNames found) {
+  const Asked asked = read_asked(who, live_.composed().config.names);
+  program_.list_clients([asked, found = std::move(found)](std::vector<Client> clients) {
+    WhyReply reply;
+    add_clients(reply, std::move(clients), asked);
+    std::set<std::string, std::less<>> names;
+    for (const Client& client : reply.clients()) {
+      for (const Seen& seen : client.seen()) names.insert(seen.virtual_pfs());
+    }
+    found(names);
+  });
+}
+
+Administration::Outcome<PastReply> Administration::own_past(const Past& request,
+                                                            const Caller& caller) {
+  Outcome<insight::Past> read = past_.read_for_own(request, now_());
+  VPFS_TRY(read);
+  const std::string& name = request.name();
+  // The caller's own name or number is all that it may see.
+  const bool is_caller = !name.empty() && (caller.name.starts_with(name + " (") ||
+                                           (caller.uid && std::to_string(*caller.uid) == name));
+  const JobIds own = own_jobs(live_.composed().config, caller);
+  PastReply reply = past_.reply(
+      *read, {.is_asked = [&](const auto& who) { return is_caller || is_named(name, who); },
+              .may_be_seen =
+                  [&](const auto& who) {
+                    return !who.jobid.empty() &&
+                           (own.contains(who.jobid) || (who.job_uid && who.job_uid == caller.uid));
+                  },
+              .most = request.most()});
+  // Sums of the jobs of others.
+  reply.clear_others();
+  reply.clear_cost();
+  reply.clear_most_cost_per_second();
+  reply.set_partial(true);
+  return reply;
 }
 
 }  // namespace vpfs::control

@@ -2,12 +2,15 @@
 
 #include <expected>
 #include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "control/admin/host_names.h"
 #include "control/admin/live_state.h"
 #include "control/admin/name_lookups.h"
+#include "control/admin/past_questions.h"
 #include "control/admin/rule_administration.h"
 #include "control/admin/stage_snapshot.h"
 #include "control/gate/stage_gate.h"
@@ -42,8 +45,8 @@ class Administration {
   void ask(const Envelope& request, const Caller& caller, const Answer& answer);
   // For a scrape of metrics: everything, with rules.
   [[nodiscard]] StatsReply stats();
-  // Ends rules, jobs, confirmations and a bypass whose time is over. Call it before the first
-  // request, and then once a second.
+  // Ends rules, jobs, confirmations and a bypass whose time is over, and writes the history. Call
+  // it before the first request, and then once a second.
   void tick();
 
  private:
@@ -61,6 +64,11 @@ class Administration {
   [[nodiscard]] StatsReply own_stats(const Caller& caller);
   void why(const Why& request, const Caller& caller, const Answer& answer);
   void own_why(const Why& request, const Caller& caller, const Answer& answer);
+  void past(const Past& request, const Caller& caller, const Answer& answer);
+  // In which virtual PFSes a client or user is now.
+  using FoundNames = std::function<void(const std::set<std::string, std::less<>>& names)>;
+  void find_virtual_pfs(const std::string& who, FoundNames found);
+  [[nodiscard]] Outcome<PastReply> own_past(const Past& request, const Caller& caller);
 
   void answer(const Envelope& request, const Caller& caller, const Answer& answer,
               ReadRequest& read);
@@ -88,6 +96,7 @@ class Administration {
   const ReadWallClock now_;
   SnapshotReader reader_;
   RuleAdministration rules_;
+  PastQuestions past_;
   // Callers that see only own jobs share one report a second, since any user may be one.
   StageSnapshot seen_by_others_;
   WallTime seen_at_ = {};

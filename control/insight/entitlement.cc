@@ -6,7 +6,7 @@
 
 #include "control/allocation/max_min.h"
 
-namespace vpfs::control {
+namespace vpfs::insight {
 
 // Each round gives those their promise that would get less, and shares the rest among the others.
 // It ends, since a round without such a one is the last.
@@ -41,4 +41,4 @@ void entitle(Cost amount, std::span<const Wish> wishes, std::span<Cost> got) {
   }
 }
 
-}  // namespace vpfs::control
+}  // namespace vpfs::insight

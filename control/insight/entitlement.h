@@ -5,7 +5,7 @@
 
 #include "schedulers/request.h"
 
-namespace vpfs::control {
+namespace vpfs::insight {
 
 // What one virtual PFS would have taken of the data server in some time.
 struct Wish {
@@ -19,4 +19,4 @@ struct Wish {
 // come first have it. REQUIRES: got.size() == wishes.size().
 void entitle(Cost amount, std::span<const Wish> wishes, std::span<Cost> got);
 
-}  // namespace vpfs::control
+}  // namespace vpfs::insight

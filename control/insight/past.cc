@@ -10,7 +10,7 @@
 #include "control/allocation/max_min.h"
 #include "control/insight/entitlement.h"
 
-namespace vpfs::control {
+namespace vpfs::insight {
 namespace {
 
 using stage::Measure;
@@ -101,7 +101,12 @@ class Reader {
       pieces_.emplace_back();
     }
     PastOf& who = past_.of[index];
-    who.jobid = name.jobid;
+    if (is_new) {
+      who.jobid = name.jobid;
+      who.job_uid = name.info->job_uid;
+    }
+    if (who.jobid != name.jobid) who.jobid.clear();
+    if (who.job_uid != name.info->job_uid) who.job_uid.reset();
     if (name.info->declared != nullptr) who.share = name.info->share();
     if (name.rule != nullptr && std::ranges::find(who.rules, *name.rule) == who.rules.end()) {
       who.rules.push_back(*name.rule);
@@ -182,4 +187,4 @@ Past past_of(const stage::History& history, WallTime from, WallTime to) {
   return reader.take();
 }
 
-}  // namespace vpfs::control
+}  // namespace vpfs::insight

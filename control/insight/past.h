@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,12 +10,14 @@
 #include "schedulers/share.h"
 #include "stage/history/history.h"
 
-namespace vpfs::control {
+namespace vpfs::insight {
 
 // What one virtual PFS did in some time, and what it could have had.
 struct PastOf {
   std::string name;
-  std::string jobid;               // the last one
+  std::string jobid;  // the last one; "": some requests showed none, or another
+  // Whose that registered job is, if it is known of all the time.
+  std::optional<std::uint32_t> job_uid;
   Share share;                     // the last one
   std::vector<std::string> rules;  // of its requests, in the order of time
   stage::Measures sums;
@@ -44,4 +47,4 @@ struct Past {
 // What a history knows of the time between `from` and `to`, in whole spans.
 [[nodiscard]] Past past_of(const stage::History& history, WallTime from, WallTime to);
 
-}  // namespace vpfs::control
+}  // namespace vpfs::insight

@@ -7,7 +7,7 @@
 
 #include "control/allocation/max_min.h"
 
-namespace vpfs::control {
+namespace vpfs::insight {
 namespace {
 
 using allocation::kUnbounded;
@@ -67,4 +67,4 @@ TEST(Entitlement, IsNeverMoreThanWantedAndAllIsGiven) {
 }
 
 }  // namespace
-}  // namespace vpfs::control
+}  // namespace vpfs::insight

@@ -9,7 +9,7 @@
 
 #include "test/stage/history/activities.h"
 
-namespace vpfs::control {
+namespace vpfs::insight {
 namespace {
 
 using stage::HistoryReading;
@@ -68,7 +68,7 @@ class PastTest : public ::testing::Test {
   stage::History history_;
 };
 
-TEST_F(PastTest, SaysWhatWasDoneByWhomAndForHowLong) {
+TEST_F(PastTest, SaysWhatEachDidAndForHowLong) {
   run(10, sent(1000), sent(500));
   run(10, {}, sent(500));
   const Past past = this->past(seconds(60));
@@ -83,7 +83,7 @@ TEST_F(PastTest, SaysWhatWasDoneByWhomAndForHowLong) {
   EXPECT_EQ(a.last, activities_.now() - seconds(10));
 }
 
-TEST_F(PastTest, NobodyIsEntitledToMoreThanItWants) {
+TEST_F(PastTest, NoneIsEntitledToMoreThanItWants) {
   run(20, sent(1000), sent(500));
   const Past past = this->past(seconds(60));
   for (const PastOf& each : past.of) {
@@ -136,6 +136,15 @@ TEST_F(PastTest, AShareThatChangedIsOfTheSameVirtualPfs) {
   EXPECT_EQ(past.of[0].active, seconds(20));
 }
 
+TEST_F(PastTest, OneThatWasOfTwoJobsHasNoJob) {
+  a_.jobid = "4711";
+  run(10, sent(100), {});
+  EXPECT_EQ(find(past(seconds(60)), "a").jobid, "4711");
+  a_.jobid = "4712";
+  run(10, sent(100), {});
+  EXPECT_EQ(find(past(seconds(60)), "a").jobid, "");
+}
+
 TEST_F(PastTest, HasTheVersionsOfTheRules) {
   run(5, sent(1), {});
   activities_.set_rules(4);
@@ -168,4 +177,4 @@ TEST_F(PastTest, AnEmptyTimeHasNothing) {
 }
 
 }  // namespace
-}  // namespace vpfs::control
+}  // namespace vpfs::insight

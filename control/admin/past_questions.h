@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+
+#include "control/admin/history_keeper.h"
+#include "control/admin/past_reply.h"
+#include "control/insight/past.h"
+#include "control/wire/control.pb.h"
+
+namespace vpfs::control {
+
+// Keeps the history of a stage and answers questions about it. Belongs to one thread.
+class PastQuestions {
+ public:
+  // See HistoryKeeper.
+  void tick(StageGate& gate, TimePoint now, WallTime wall, std::uint64_t rules) {
+    keeper_.tick(gate, now, wall, rules);
+  }
+
+  // What was done in the time that is asked about. An error is about the request.
+  [[nodiscard]] std::expected<insight::Past, Error> read(const Past& request, WallTime now) const;
+  // The same for a caller that sees own jobs only. Any user may be one, so all of them together
+  // have kForOwn answers in a second.
+  [[nodiscard]] std::expected<insight::Past, Error> read_for_own(const Past& request, WallTime now);
+  [[nodiscard]] PastReply reply(const insight::Past& past, const PastChoice& choice) const;
+
+  static constexpr int kForOwn = 20;
+
+ private:
+  HistoryKeeper keeper_;
+  WallTime second_ = {};  // of the answers for own jobs
+  int answers_ = 0;
+};
+
+}  // namespace vpfs::control

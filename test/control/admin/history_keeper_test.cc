@@ -1,0 +1,115 @@
+#include "control/admin/history_keeper.h"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/control/admin/admin_rig.h"
+
+namespace vpfs::control {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class HistoryKeeperTest : public ::testing::Test {
+ protected:
+  HistoryKeeperTest() { tick(seconds(0)); }
+
+  void tick(Duration after, std::uint64_t rules = 1) {
+    gate_.advance(after);
+    keeper_.tick(gate_, gate_.now(), at(wall_), rules);
+  }
+  void second(std::uint64_t rules = 1) {
+    ++wall_;
+    tick(seconds(1), rules);
+  }
+  // Bytes by name, in all that is known.
+  std::map<std::string, std::uint64_t> bytes() const {
+    std::map<std::string, std::uint64_t> sums;
+    const stage::History& history = keeper_.history();
+    history.read(WallTime{}, at(wall_ + 100), [&](const auto& span, const auto& rows) {
+      for (const stage::HistoryRow& row : rows) {
+        const stage::HistoryName* const name = history.name(row, span);
+        if (name == nullptr) continue;
+        sums[name->info->name] += row.measures.of(stage::Measure::read_bytes);
+      }
+    });
+    return sums;
+  }
+  std::vector<stage::HistorySpan> spans() const {
+    std::vector<stage::HistorySpan> found;
+    keeper_.history().read(WallTime{}, at(wall_ + 100),
+                           [&](const auto& span, const auto&) { found.push_back(span); });
+    return found;
+  }
+
+  StageOfTest gate_{file_config()};
+  HistoryKeeper keeper_;
+  std::int64_t wall_ = 0;
+};
+
+TEST_F(HistoryKeeperTest, EverySecondHasWhatWasDoneInIt) {
+  gate_.serve(gate_.find("1"));
+  second();
+  gate_.serve(gate_.find("1"));
+  gate_.serve(gate_.find("2"));
+  second();
+  EXPECT_EQ(bytes(), (std::map<std::string, std::uint64_t>{{"job-1", 2000}, {"job-2", 1000}}));
+  ASSERT_EQ(spans().size(), 2U);
+  EXPECT_EQ(spans()[0].length, seconds(1));
+  EXPECT_EQ(spans()[0].cost, 1000U);
+  EXPECT_EQ(spans()[1].cost, 2000U);
+}
+
+// Many more rows than are read at once.
+TEST_F(HistoryKeeperTest, EveryVirtualPfsIsRead) {
+  for (int job = 0; job < 100; ++job) gate_.serve(gate_.find(std::to_string(job)));
+  second();
+  EXPECT_EQ(bytes().size(), 100U);
+}
+
+TEST_F(HistoryKeeperTest, AJobThatEndedIsKnown) {
+  gate_.serve(gate_.find("1"));
+  second();
+  gate_.retire_idle();
+  second();
+  gate_.serve(gate_.find("2"));
+  second();
+  EXPECT_EQ(bytes(), (std::map<std::string, std::uint64_t>{{"job-1", 1000}, {"job-2", 1000}}));
+}
+
+// Its number belongs to another by the time that it is read.
+TEST_F(HistoryKeeperTest, WorkOfAJobThatEndedWithinASecondIsNotAnothers) {
+  gate_.serve(gate_.find("1"));
+  second();
+  gate_.retire_idle();
+  gate_.serve(gate_.find("2"));
+  second();
+  EXPECT_EQ(bytes().at("job-2"), 1000U);
+}
+
+TEST_F(HistoryKeeperTest, ACallThatComesTooSoonDoesNothing) {
+  gate_.serve(gate_.find("1"));
+  tick(milliseconds(50));
+  EXPECT_TRUE(spans().empty());
+  second();
+  EXPECT_EQ(spans().size(), 1U);
+  EXPECT_EQ(bytes().at("job-1"), 1000U);
+}
+
+TEST_F(HistoryKeeperTest, ATimeOfDayThatGoesBackLosesNothing) {
+  second();
+  wall_ -= 3600;
+  gate_.serve(gate_.find("1"));
+  second();
+  EXPECT_EQ(bytes().at("job-1"), 1000U);
+  for (const stage::HistorySpan& span : spans()) EXPECT_LE(span.begin, span.end);
+}
+
+}  // namespace
+}  // namespace vpfs::control
