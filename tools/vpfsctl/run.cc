@@ -14,15 +14,19 @@
 #include <fmt/format.h>
 
 #include "base/config_file.h"
+#include "base/system_clock.h"
 #include "base/units.h"
 #include "control/wire/accounts.h"
 #include "tools/vpfsctl/coordinator_status.h"
+#include "tools/vpfsctl/fairness_text.h"
 #include "tools/vpfsctl/report.h"
 #include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/atomic.h"
 #include "tools/vpfsctl/site/coordinator_client.h"
 #include "tools/vpfsctl/site/printable.h"
+#include "tools/vpfsctl/site_past.h"
 #include "tools/vpfsctl/top/top.h"
+#include "tools/vpfsctl/why_text.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -68,7 +72,7 @@ std::vector<std::string> sockets_in(const std::string& directory) {
 }
 
 Names names_of_this_host() {
-  return {.user = control::user_id, .group = control::group_id};
+  return {.user = control::user_id, .group = control::group_id, .now = wall_clock_now()};
 }
 
 // Each name once, in the order of the first proxy that has it.
@@ -100,22 +104,45 @@ std::vector<ProxyAnswer> ask(AskedProxies& proxies, const Command& command,
   return answers;
 }
 
-void print(const CtlSettings& settings, std::span<const ProxyAnswer> answers,
-           const control::Envelope& request, const std::string& version) {
+void write(const std::string& text, std::FILE* to) {
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+// What all proxies together say of the past, and errors of those that did not answer.
+ExitCode print_past(const CtlSettings& settings, std::span<const ProxyAnswer> answers) {
+  for (const ProxyAnswer& answer : answers) {
+    if (answer.outcome == Outcome::done) continue;
+    write(error_text(answer, ""), stderr);
+  }
+  const ExitCode code = exit_code(answers);
+  if (code != ExitCode::done && code != ExitCode::partly) return code;
+  const SitePast past = add_up(answers);
+  if (settings.command.verb == Verb::fairness) {
+    write(fairness_text(past), stdout);
+    return code;
+  }
+  const Result<std::string> text = why_text(past, settings.command.name);
+  if (!text) {
+    fmt::print(stderr, "vpfsctl: {}\n", text.error().message);
+    return ExitCode::refused;
+  }
+  write(*text, stdout);
+  return code;
+}
+
+ExitCode print(const CtlSettings& settings, std::span<const ProxyAnswer> answers,
+               const control::Envelope& request, const std::string& version) {
+  if (request.has_past() && !settings.json) return print_past(settings, answers);
   Report told = report(settings.command, answers, request.rule().condition());
   if (settings.json) {
     told.output = json_text(answers, version, 2);
   } else if (settings.names_only) {
     told.output = names_text(answers);
   }
-  std::fwrite(told.output.data(), 1, told.output.size(), stdout);
-  std::fflush(stdout);
-  std::fwrite(told.errors.data(), 1, told.errors.size(), stderr);
-}
-
-void write(const std::string& text, std::FILE* to) {
-  std::fwrite(text.data(), 1, text.size(), to);
-  std::fflush(to);
+  write(told.output, stdout);
+  write(told.errors, stderr);
+  return exit_code(answers);
 }
 
 // The state of a coordinator, as text; the stages that it misses count as not reached.
@@ -168,8 +195,7 @@ ExitCode run_with_coordinator(const CtlSettings& settings, SiteOptions options,
     return run_coordinator_status(coordinator);
   }
   const std::vector<ProxyAnswer> answers = ask(coordinator, settings, request);
-  print(settings, answers, request, version);
-  return exit_code(answers);
+  return print(settings, answers, request, version);
 }
 
 }  // namespace
@@ -215,8 +241,7 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
   if (command.verb == Verb::stat && !settings.json)
     return run_stat(proxies, settings.top, *request);
   const std::vector<ProxyAnswer> answers = ask(proxies, command, *request, *timeout);
-  print(settings, answers, *request, version);
-  return exit_code(answers);
+  return print(settings, answers, *request, version);
 }
 
 }  // namespace vpfs::ctl

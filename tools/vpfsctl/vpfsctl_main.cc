@@ -177,6 +177,25 @@ void add_views(const Command& app, CtlSettings& settings) {
       .add_option("WHO", settings.command.name, "a client, a job id or a user");
 }
 
+void add_past(const Command& app, CtlSettings& settings) {
+  auto& command = settings.command;
+  const Command why = add_command(app, settings, Verb::why, "why",
+                                  "tell what a virtual PFS, job, user or client got in a time, "
+                                  "what held it, and what would help");
+  why.add_option("NAME", command.name, "a virtual PFS, a job id, a user or a client").required();
+  const Command fairness =
+      add_command(app, settings, Verb::fairness, "fairness",
+                  "show what each virtual PFS was entitled to, wanted and got");
+  for (const Command& each : {why, fairness}) {
+    each.add_option("--since", command.since, "the time since so long ago; otherwise 10m")
+        .value_name("TIME");
+    each.add_option("--at", command.at, "the time from then on: 14:05, \"2026-11-22 14:05\"")
+        .value_name("WHEN");
+    each.add_option("--for", command.duration, "the length of that time; otherwise 5m")
+        .value_name("TIME");
+  }
+}
+
 void add_administration(const Command& app, CtlSettings& settings) {
   add_command(app, settings, Verb::reload, "reload", "read the configuration file again");
   add_command(app, settings, Verb::drain, "drain", "accept no clients, finish, and exit");
@@ -219,6 +238,7 @@ int run(int argc, char** argv) {
   add_rule_commands(app, settings);
   add_job_commands(app, settings);
   add_views(app, settings);
+  add_past(app, settings);
   add_administration(app, settings);
   std::vector<std::string> arguments =
       vpfs::ctl::split_quoted_rule(std::vector<std::string>(argv, argv + argc));

@@ -7,12 +7,17 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "tools/vpfsctl/site/past_time.h"
 #include "tools/vpfsctl/site/words.h"
 
 namespace vpfs::ctl {
 namespace {
 
 using control::Envelope;
+
+// So many that are not asked about are named in the answer.
+constexpr std::uint32_t kOthersOfWhy = 50;
+constexpr std::uint32_t kOthersOfFairness = 2000;
 
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
@@ -169,6 +174,19 @@ Envelope stats_request(bool rules) {
   return request;
 }
 
+Result<Envelope> past(const Command& command, WallTime now) {
+  const Result<PastTime> time = read_past_time(command.since, command.at, command.duration, now);
+  VPFS_TRY(time);
+  Envelope request;
+  control::Past& body = *request.mutable_past();
+  body.set_name(command.name);
+  body.set_back_seconds(time->back_seconds);
+  body.set_from_at(time->from_at);
+  body.set_to_at(time->to_at);
+  body.set_most(command.verb == Verb::why ? kOthersOfWhy : kOthersOfFairness);
+  return request;
+}
+
 }  // namespace
 
 Result<Envelope> to_request(const Command& command, const Names& names, bool json) {
@@ -208,6 +226,9 @@ Result<Envelope> to_request(const Command& command, const Names& names, bool jso
     case Verb::who:
       request.mutable_why()->set_who(command.name);
       break;
+    case Verb::why:
+    case Verb::fairness:
+      return past(command, names.now);
     case Verb::reload:
       request.mutable_reload();
       break;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "control/wire/control.pb.h"
 
@@ -28,6 +29,8 @@ enum class Verb {
   stat,
   job_stats,
   who,
+  why,
+  fairness,
   reload,
   drain,
   bypass
@@ -36,7 +39,7 @@ enum class Verb {
 // What a command line asks for, as it was typed.
 struct Command {
   Verb verb = Verb::status;
-  std::string name;                // of a rule, of a job, or of a client or user for `who`
+  std::string name;                // of a rule or job, or what `who` and `why` ask about
   std::string condition;           // start; its rest is in `words` if a shell has split it
   std::vector<std::string> words;  // what follows
   std::string file_name;           // apply
@@ -52,12 +55,16 @@ struct Command {
   std::string time_limit;
   bool best_effort = false;
   bool atomic = false;
+  std::string since;  // why and fairness, as at and duration
+  std::string at;
+  std::string duration;
 };
 
-// What this host knows of names. A number stands for itself and is not looked up.
+// What this host knows of names, and of the time. A number stands for itself and is not looked up.
 struct Names {
   std::function<std::optional<std::uint32_t>(const std::string&)> user;
   std::function<std::optional<std::uint32_t>(const std::string&)> group;
+  WallTime now = {};
 };
 
 // The request that says it to a proxy. An error is about the command line. With `json`, `status`

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "tools/vpfsctl/site_past.h"
+
+namespace vpfs::ctl {
+
+// For each virtual PFS what it was entitled to, wanted and got, and Jain's index over all. What
+// they had of the server is compared by cost, and shown in bytes.
+[[nodiscard]] std::string fairness_text(const SitePast& past);
+
+}  // namespace vpfs::ctl

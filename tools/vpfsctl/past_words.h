@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/vpfsctl/site_past.h"
+
+// Words and numbers for what was done in a time of the past.
+namespace vpfs::ctl {
+
+// A part of 1: "71%".
+[[nodiscard]] std::string percent_text(double part);
+// "4.0 MiB/s"; "-" for no time.
+[[nodiscard]] std::string rate_text(std::uint64_t bytes, std::uint64_t microseconds);
+// The mean of so many: "3.2 ms"; "-" for none.
+[[nodiscard]] std::string mean_text(std::uint64_t sum_us, std::uint64_t count);
+// About that: "40 s", "10 min".
+[[nodiscard]] std::string length_text(std::uint64_t microseconds);
+// "at s0", "at 3 servers". REQUIRES: there is one.
+[[nodiscard]] std::string servers_text(const SitePast& past);
+// Cost as the bytes that it moved for so much. Requests cost more than their bytes.
+[[nodiscard]] std::uint64_t as_bytes(std::uint64_t cost, const control::PastOf& who);
+// What it got of what it was entitled to; 1 if that is nothing.
+[[nodiscard]] double delivered_part(const control::PastOf& who);
+
+}  // namespace vpfs::ctl

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "tools/vpfsctl/site_past.h"
+
+namespace vpfs::ctl {
+
+// What held a virtual PFS for most of the time, and what would help, in a sentence or two.
+// REQUIRES: it is one of past.virtual_pfs.
+[[nodiscard]] std::string reason_text(const SitePast& past, const control::PastOf& who);
+
+}  // namespace vpfs::ctl

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/wire/control.pb.h"
+#include "tools/vpfsctl/site/answer.h"
+
+namespace vpfs::ctl {
+
+// What proxies have answered of a time of the past, together.
+struct SitePast {
+  struct Server {
+    std::string name;
+    control::PastReply reply;
+  };
+  std::vector<Server> servers;  // those that know something of the time
+  // Sums over servers, by name. Weight, limit and minimum are those of one server.
+  std::map<std::string, control::PastOf> virtual_pfs;
+  control::PastOf others;
+  std::uint64_t cost = 0;
+  std::int64_t from_at = 0;
+  std::int64_t to_at = 0;
+  bool is_partial = false;         // some show only what the caller may see
+  std::int64_t known_from_at = 0;  // the earliest of any; 0: none knows anything
+};
+[[nodiscard]] SitePast add_up(std::span<const ProxyAnswer> answers);
+
+// Adds what one did at another server, or another one at the same.
+void add_use(control::PastOf& to, const control::PastOf& more);
+
+// The names of those that are asked about, the busiest first.
+[[nodiscard]] std::vector<std::string> asked_names(const SitePast& past);
+
+[[nodiscard]] std::uint64_t bytes_of(const control::PastOf& who);
+
+// Where the time went in which a virtual PFS was active, in parts of 1. They add up to 1.
+struct TimeParts {
+  double limit = 0;
+  double share = 0;
+  double depth = 0;
+  double traffic_class = 0;
+  double slow_client = 0;
+  double server = 0;  // at the data server, or on the way from it
+  double rest = 0;    // it had no request at the proxy
+};
+[[nodiscard]] TimeParts time_parts(const control::PastOf& at_one_server);
+// Over all servers, by the time that it was active at each.
+[[nodiscard]] TimeParts time_parts(const SitePast& past, const std::string& name);
+
+}  // namespace vpfs::ctl
