@@ -1,0 +1,97 @@
+// What was done, as vpfsctl tells it of real proxies.
+
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "test/integration/control/live_coordinator.h"
+#include "test/integration/control/live_proxy.h"
+
+namespace vpfs::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+Json find(const Json& past, const std::string& name) {
+  for (const Json& each : past["virtual_pfs"]) {
+    if (each["name"] == name) return each;
+  }
+  return {};
+}
+
+TEST(LivePast, AJobThatHasEndedIsExplainedWithTheRulesOfThen) {
+  LiveProxy live;
+  ProxiedLink link = live.open();
+  live.run({"rule", "start", "mine", "jobid=4711", "weight=7"});
+  for (int i = 0; i < 5; ++i) live.serve(link, "4711");
+  live.serve(link, "other");
+  ASSERT_TRUE(LiveProxy::comes_true([&] { return live.ctl({"why", "4711"}).code == 0; }));
+  live.run({"rule", "stop", "mine"});
+
+  const Json past = live.data({"why", "4711"});
+  const Json mine = find(past, "mine");
+  EXPECT_EQ(mine["asked"], true);
+  EXPECT_EQ(mine["weight"], 7);
+  EXPECT_EQ(mine["operations"], 5);
+  EXPECT_EQ(mine["rules"], Json::array({"mine"}));
+  EXPECT_EQ(find(past, "job-other")["asked"], false);
+  const Outcome why = live.ctl({"why", "4711", "--since", "1h"});
+  EXPECT_THAT(why.output, HasSubstr("mine, job 4711: weight 7; rule mine\n"));
+  EXPECT_THAT(why.output, HasSubstr("job-other"));
+  EXPECT_THAT(live.ctl({"fairness"}).output, HasSubstr("Jain's index"));
+  EXPECT_EQ(live.ctl({"why", "127.0.0.1"}).code, 0) << "its connection is still there";
+}
+
+TEST(LivePast, AMistakeIsOneClearErrorAndNothingIsAsked) {
+  const LiveProxy live;
+  const Outcome nobody = live.ctl({"why", "never"});
+  EXPECT_EQ(nobody.code, 1);
+  EXPECT_EQ(nobody.output, "");
+  EXPECT_THAT(nobody.errors, Not(HasSubstr("weight")));
+  EXPECT_EQ(live.ctl({"why"}).code, 2);
+  const Outcome future = live.ctl({"why", "x", "--at", "2999-01-01 00:00"});
+  EXPECT_EQ(future.code, 2);
+  EXPECT_THAT(future.errors, HasSubstr("--at: 2999-01-01 00:00 is yet to come"));
+  EXPECT_EQ(live.ctl({"why", "x", "--since", "1h", "--at", "12:00"}).code, 2);
+}
+
+TEST(LivePast, AReloadForgetsNothing) {
+  LiveProxy live;
+  ProxiedLink link = live.open();
+  live.serve(link, "a");
+  ASSERT_TRUE(LiveProxy::comes_true([&] { return live.ctl({"why", "a"}).code == 0; }));
+  live.run({"reload"});
+  EXPECT_EQ(find(live.data({"why", "a"}), "job-a")["operations"], 1);
+}
+
+TEST(LivePast, ProxiesOfASiteAreAddedUp) {
+  LiveProxy one;
+  LiveProxy other;
+  LiveCoordinator site({{"ds1", one.socket()}, {"ds2", other.socket()}});
+  ProxiedLink first = one.open();
+  ProxiedLink second = other.open();
+  one.serve(first, "a");
+  other.serve(second, "a");
+  other.serve(second, "a");
+  ASSERT_TRUE(LiveProxy::comes_true([&] {
+    return site.stage("ds1")["connected"] == true && site.stage("ds2")["connected"] == true &&
+           one.ctl({"why", "a"}).code == 0 && other.ctl({"why", "a"}).code == 0;
+  }));
+  const Outcome why = site.ctl({"why", "a"});
+  EXPECT_EQ(why.code, 0) << why.errors;
+  EXPECT_THAT(why.output, HasSubstr("at 2 servers"));
+  EXPECT_THAT(why.output, HasSubstr("in 3 requests"));
+  EXPECT_THAT(why.output, HasSubstr("slowest: ds"));
+  EXPECT_EQ(site.answers({"why", "a"}).size(), 2U);
+  one.proxy().kill();
+  const Outcome half = site.ctl({"why", "a"});
+  EXPECT_THAT(half.output, HasSubstr("at ds2"));
+  EXPECT_THAT(half.errors, HasSubstr("ds1"));
+  EXPECT_EQ(half.code, 4);
+  one.proxy().start();
+}
+
+}  // namespace
+}  // namespace vpfs::test
