@@ -16,7 +16,7 @@ struct PastChoice {
   std::size_t most = 0;  // that are not asked about
 };
 
-// Fills in what was done, but for what is known of the history itself.
+// Fills in what was done. What is known of the history itself is the caller's to fill in.
 void fill(PastReply& reply, const insight::Past& past, const PastChoice& choice);
 
 // Whether the text names that virtual PFS, or its job.

@@ -9,8 +9,14 @@
 namespace vpfs::ctl {
 
 std::string percent_text(double part) {
-  if (part > 0 && part < 0.01) return "<1%";
   return fmt::format("{:.0f}%", part * 100);
+}
+
+std::string size_text(std::uint64_t bytes) {
+  const auto count = static_cast<double>(bytes);
+  if (bytes >= kGiB) return fmt::format("{:.1f} GiB", count / kGiB);
+  if (bytes >= kMiB) return fmt::format("{:.1f} MiB", count / kMiB);
+  return fmt::format("{:.1f} KiB", count / kKiB);
 }
 
 std::string rate_text(std::uint64_t bytes, std::uint64_t microseconds) {

@@ -10,6 +10,8 @@ namespace vpfs::ctl {
 
 // A part of 1: "71%".
 [[nodiscard]] std::string percent_text(double part);
+// "15.1 MiB", with one digit behind the point.
+[[nodiscard]] std::string size_text(std::uint64_t bytes);
 // "4.0 MiB/s"; "-" for no time.
 [[nodiscard]] std::string rate_text(std::uint64_t bytes, std::uint64_t microseconds);
 // The mean of so many: "3.2 ms"; "-" for none.

@@ -15,6 +15,8 @@ using control::PastOf;
 
 // So much of what it has done at most a data server may do and not be called full.
 constexpr double kFull = 0.9;
+// Where none waits longer for a data server, it has room for more.
+constexpr double kIdle = 0.2;
 // What has so much of a data server is alone there.
 constexpr double kAlone = 0.95;
 // A virtual PFS that got less of what it was entitled to got too little.
@@ -35,17 +37,29 @@ double fullness(const SitePast& past) {
   return most > 0 ? std::min(did / most, 1.0) : 0;
 }
 
+// For how much of the time the virtual PFS that waited most for others, or a full server, did so.
+double longest_wait_for_server(const SitePast& past) {
+  double longest = 0;
+  for (const auto& [name, who] : past.virtual_pfs) {
+    const TimeParts parts = time_parts(past, name);
+    longest = std::max(longest, parts.share + parts.depth + parts.traffic_class);
+  }
+  return longest;
+}
+
 std::string limit_reason(const SitePast& past, const PastOf& who, const std::string& time) {
   const std::string whose = who.rate() > 0 ? fmt::format("Its own limit, {} at each server,",
                                                          to_string(BytesPerSecond{who.rate()}))
                                            : "A limit (of its operations, or a coordinator's)";
   std::string text = fmt::format("{} held it for {} of the time", whose, time);
+  if (longest_wait_for_server(past) < kIdle) {
+    return text + "; nothing waited for the data server: a higher limit would help.";
+  }
   const double full = fullness(past);
-  if (full == 0) return text + ": a higher limit would help if the server has more to give.";
-  if (full < kFull) {
+  if (full > 0 && full < kFull) {
     return text + fmt::format(
-                      "; the server had {} to spare of the most that it has done: a higher "
-                      "limit would help.",
+                      "; the server had {} to spare of the most that it has done: a higher limit "
+                      "would help.",
                       percent_text(1 - full));
   }
   return text + "; the server was full: a higher limit would take from others.";

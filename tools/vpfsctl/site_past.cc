@@ -93,7 +93,7 @@ TimeParts time_parts(const control::PastOf& who) {
   const std::uint64_t held = who.held_limit_us() + who.held_share_us() + who.held_depth_us() +
                              who.held_class_us() + who.held_client_us();
   const std::uint64_t active = std::max(who.active_us(), held);
-  // Of several requests that are served at once, each counts in served_us.
+  // Requests that are served at once count in served_us each.
   const std::uint64_t served = std::min(active - held, who.served_us());
   const auto whole = static_cast<double>(active);
   return {.limit = part(who.held_limit_us(), whole),

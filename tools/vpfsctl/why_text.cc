@@ -60,7 +60,7 @@ std::string parts_table(const TimeParts& parts) {
       {"client, program or network", parts.rest}};
   Table table({{"TIME"}, {"PART", true}});
   for (const auto& [what, part] : rows) {
-    if (part > 0) table.add({std::string(what), percent_text(part)});
+    table.add({std::string(what), percent_text(part)});
   }
   return table.text();
 }
@@ -112,12 +112,11 @@ std::string others_table(const SitePast& past, const std::string& name) {
       add_use(rest, *found[i]);
       continue;
     }
-    table.add({found[i]->name(), std::to_string(found[i]->weight()),
-               to_string(Bytes{bytes_of(*found[i])}), part_of_all(found[i]->cost()),
-               joined(found[i]->rules(), ",")});
+    table.add({found[i]->name(), std::to_string(found[i]->weight()), size_text(bytes_of(*found[i])),
+               part_of_all(found[i]->cost()), joined(found[i]->rules(), ",")});
   }
   if (rest.cost() > 0) {
-    table.add({"(others)", "", to_string(Bytes{bytes_of(rest)}), part_of_all(rest.cost()), ""});
+    table.add({"(others)", "", size_text(bytes_of(rest)), part_of_all(rest.cost()), ""});
   }
   return table.text();
 }
@@ -133,8 +132,8 @@ std::string answer_text(const SitePast& past, const PastOf& who) {
                       servers_text(past), rules_text(past));
   const std::uint64_t active = who.active_us() / std::max<std::size_t>(past.servers.size(), 1);
   text += fmt::format("It got {} in {} requests, {} while it was active, for {}.\n",
-                      to_string(Bytes{bytes_of(who)}), who.operations(),
-                      rate_text(bytes_of(who), active), length_text(active));
+                      size_text(bytes_of(who)), who.operations(), rate_text(bytes_of(who), active),
+                      length_text(active));
   text += reason_text(past, who) + "\n\n" + parts_table(time_parts(past, who.name()));
   text += fmt::format("A request waited {} on average, {:.1f} ms at most, and took {} then.\n",
                       mean_text(who.waited_us(), who.operations()),

@@ -78,30 +78,38 @@ TEST_F(WhyText, SaysInWordsWhatHeldItAndWhatWouldHelp) {
   a.set_longest_wait_us(250'000);
   const auto text = why_text(site({answer("s0", {a, use("b", 480)})}), "a");
   ASSERT_TRUE(text);
-  EXPECT_EQ(*text,
-            "a: weight 2, rate 4 MiB/s; rule rule-a\n"
-            "2026-11-22 12:00:00 to 2026-11-22 12:01:00, at s0; the live rules were those of "
-            "version 3\n"
-            "It got 240 MiB in 240 requests, 4.0 MiB/s while it was active, for 60 s.\n"
-            "Its own limit, 4 MiB/s at each server, held it for 72% of the time; the server had "
-            "50% to spare of the most that it has done: a higher limit would help.\n"
-            "\n"
-            "TIME                              PART\n"
-            "held by a limit                    72%\n"
-            "held because the server was full    3%\n"
-            "at the data server                  5%\n"
-            "client, program or network         20%\n"
-            "A request waited 200.0 ms on average, 250.0 ms at most, and took 12.5 ms then.\n"
-            "\n"
-            "ALSO SERVED  WEIGHT    BYTES  PART  RULE\n"
-            "b                 2  480 MiB   67%  rule-b\n");
+  EXPECT_EQ(
+      *text,
+      "a: weight 2, rate 4 MiB/s; rule rule-a\n"
+      "2026-11-22 12:00:00 to 2026-11-22 12:01:00, at s0; the live rules were those of "
+      "version 3\n"
+      "It got 240.0 MiB in 240 requests, 4.0 MiB/s while it was active, for 60 s.\n"
+      "Its own limit, 4 MiB/s at each server, held it for 72% of the time; nothing waited for "
+      "the data server: a higher limit would help.\n"
+      "\n"
+      "TIME                              PART\n"
+      "held by a limit                    72%\n"
+      "held by the shares of others        0%\n"
+      "held because the server was full    3%\n"
+      "held by other traffic classes       0%\n"
+      "held because its client was slow    0%\n"
+      "at the data server                  5%\n"
+      "client, program or network         20%\n"
+      "A request waited 200.0 ms on average, 250.0 ms at most, and took 12.5 ms then.\n"
+      "\n"
+      "ALSO SERVED  WEIGHT      BYTES  PART  RULE\n"
+      "b                 2  480.0 MiB   67%  rule-b\n");
 }
 
-TEST_F(WhyText, AFullServerHasNothingToSpare) {
+TEST_F(WhyText, AHigherLimitHelpsIfTheServerHasMoreToGive) {
   control::PastOf a = asked();
   a.set_held_limit_us(50 * kMicroseconds);
-  ProxyAnswer full = answer("s0", {a});
-  full.reply.mutable_past_reply()->set_most_cost_per_second(4 << 20);
+  control::PastOf b = use("b", 240);
+  EXPECT_THAT(reason(a, b), HasSubstr("nothing waited for the data server: a higher limit would"));
+  b.set_held_depth_us(30 * kMicroseconds);
+  EXPECT_THAT(reason(a, b), HasSubstr("the server had 50% to spare of the most that it has done"));
+  ProxyAnswer full = answer("s0", {a, b});
+  full.reply.mutable_past_reply()->set_most_cost_per_second(8 << 20);
   const SitePast past = site({full});
   EXPECT_THAT(reason_text(past, past.virtual_pfs.at("a")),
               HasSubstr("the server was full: a higher limit would take from others"));
@@ -150,8 +158,8 @@ TEST_F(WhyText, ServersAreAddedUpAndTheSlowestIsNamed) {
   const auto text = why_text(site({answer("s0", {quick}), answer("s1", {slow})}), "a");
   ASSERT_TRUE(text);
   EXPECT_THAT(*text, HasSubstr("at 2 servers"));
-  EXPECT_THAT(*text, HasSubstr("It got 480 MiB in 480 requests, 8.0 MiB/s"));
-  EXPECT_THAT(*text, HasSubstr("held by a limit              25%"));
+  EXPECT_THAT(*text, HasSubstr("It got 480.0 MiB in 480 requests, 8.0 MiB/s"));
+  EXPECT_THAT(*text, HasSubstr("held by a limit                    25%"));
   EXPECT_THAT(*text, HasSubstr("slowest: s1"));
 }
 
@@ -167,10 +175,10 @@ TEST_F(WhyText, PartsAreNeverMoreThanTheTime) {
 }
 
 TEST_F(WhyText, ANameThatDidNothingIsAnErrorThatSaysWhatIsKnown) {
-  const auto text = why_text(site({answer("s0", {use("b", 1)})}), "nobody");
+  const auto text = why_text(site({answer("s0", {use("b", 1)})}), "other");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().message,
-            "\"nobody\" did nothing from 2026-11-22 12:00:00 to 2026-11-22 12:01:00; the history "
+            "\"other\" did nothing from 2026-11-22 12:00:00 to 2026-11-22 12:01:00; the history "
             "begins at 2026-11-22 11:00:00");
   ProxyAnswer before = answer("s0", {});
   before.reply.mutable_past_reply()->set_length_us(0);
