@@ -32,13 +32,19 @@ void HistoryKeeper::tick(StageGate& gate, TimePoint now, WallTime wall, std::uin
   std::vector<stage::Activity> activities = differences_.since_last(readings_);
   if (has_begun_) {
     // The time of day may have been set back.
-    history_.add(
+    kept_.history->add(
         {.begin = std::min(last_wall_, wall), .end = wall, .length = now - last_, .rules = rules},
         activities);
   }
+  kept_.file.keep(*kept_.history);
   has_begun_ = true;
   last_ = now;
   last_wall_ = wall;
+}
+
+void HistoryKeeper::finish() {
+  kept_.history->end_minute();
+  kept_.file.keep(*kept_.history);
 }
 
 }  // namespace vpfs::control

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "control/admin/history_file.h"
 #include "control/gate/stage_gate.h"
 #include "stage/history/differences.h"
 #include "stage/history/history.h"
@@ -14,16 +17,26 @@ namespace vpfs::control {
 // microseconds at most. Belongs to one thread.
 class HistoryKeeper {
  public:
+  // With what an earlier run has kept, and where the minutes are to be kept.
+  struct Kept {
+    std::unique_ptr<stage::History> history = std::make_unique<stage::History>();
+    HistoryFile file;
+  };
+  explicit HistoryKeeper(Kept kept) : kept_(std::move(kept)) {}
+
   // A second has ended; `rules` is the version of the rules in force. The first call begins the
   // history, and one within a tenth of a second after another does nothing.
   void tick(StageGate& gate, TimePoint now, WallTime wall, std::uint64_t rules);
 
-  [[nodiscard]] const stage::History& history() const { return history_; }
+  // The program ends: keeps what there is of the last minute.
+  void finish();
+
+  [[nodiscard]] const stage::History& history() const { return *kept_.history; }
 
  private:
   void read(StageGate& gate, TimePoint now);
 
-  stage::History history_;
+  Kept kept_;
   stage::ReadingDifferences differences_;
   std::vector<stage::HistoryReading> readings_;
   bool has_begun_ = false;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <utility>
 
 #include "control/admin/history_keeper.h"
 #include "control/admin/past_reply.h"
@@ -13,10 +14,14 @@ namespace vpfs::control {
 // Keeps the history of a stage and answers questions about it. Belongs to one thread.
 class PastQuestions {
  public:
-  // See HistoryKeeper.
+  explicit PastQuestions(HistoryKeeper::Kept kept) : keeper_(std::move(kept)) {}
+
+  // See HistoryKeeper, as for finish().
   void tick(StageGate& gate, TimePoint now, WallTime wall, std::uint64_t rules) {
     keeper_.tick(gate, now, wall, rules);
   }
+
+  void finish() { keeper_.finish(); }
 
   // What was done in the time that is asked about. An error is about the request.
   [[nodiscard]] std::expected<insight::Past, Error> read(const Past& request, WallTime now) const;

@@ -49,7 +49,8 @@ Administration::Administration(Parts parts)
       look_up_(std::move(parts.look_up)),
       clock_(parts.clock),
       now_(parts.now),
-      rules_(live_, names_, now_) {}
+      rules_(live_, names_, now_),
+      past_(std::move(parts.history)) {}
 
 WantedNames Administration::names_of(const Envelope& request, const Caller& caller,
                                      ReadRequest& read) const {

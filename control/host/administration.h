@@ -37,6 +37,7 @@ class Administration {
     std::function<void(const WantedNames& names, NameLookups::Done done)> look_up;
     const Clock& clock;
     ReadWallClock now;
+    HistoryKeeper::Kept history = {};
   };
   explicit Administration(Parts parts);
   Administration(const Administration&) = delete;
@@ -48,6 +49,8 @@ class Administration {
   // Ends rules, jobs, confirmations and a bypass whose time is over, and writes the history. Call
   // it before the first request, and then once a second.
   void tick();
+  // The program ends.
+  void finish() { past_.finish(); }
 
  private:
   template <typename Reply>

@@ -88,9 +88,11 @@ void read_control(ConfigReader& file, HostConfig& config, const HostConfig* runn
         stage::read_longest_delay(control, config);
         read_http(control, config.http);
         control.get("journal", &config.journal);
+        control.get("history", &config.history);
         control.get("name", &config.name);
         if (running == nullptr || !control.flawless()) return;
         require_same(control, "journal", config.journal == running->journal, name);
+        require_same(control, "history", config.history == running->history, name);
         require_same(control, "http", config.http == running->http, name);
       },
       MayDial::yes);

@@ -241,6 +241,7 @@ std::string ports_summary(const HostConfig& config) {
   if (config.control.dials()) parts.push_back("coordinator " + config.control.coordinator);
   if (config.http.enabled()) parts.push_back(fmt::format("metrics at {}", config.http.address));
   if (!config.journal.empty()) parts.push_back("live rules kept in " + config.journal);
+  if (!config.history.empty()) parts.push_back("history kept in " + config.history);
   return joined(parts, ", ");
 }
 

@@ -51,7 +51,8 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
            .look_up = [this](const WantedNames& names,
                              NameLookups::Done done) { lookups_.fetch(names, std::move(done)); },
            .clock = clock_,
-           .now = wall_clock_now}),
+           .now = wall_clock_now,
+           .history = std::move(live_.history)}),
       control_([this](const Envelope& request, const Caller& caller,
                       const Answer& answer) { ask(request, caller, answer); },
                gate_,
@@ -96,6 +97,8 @@ void Host::finish() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
+  administration_.tick();
+  administration_.finish();
   write_status();
 }
 

@@ -1,8 +1,11 @@
 #include "control/host/live.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/log/log.h"
 #include "base/system_clock.h"
@@ -10,23 +13,39 @@
 
 namespace vpfs::control {
 
+namespace {
+
+std::unexpected<vpfs::Error> problem(std::string_view key, const vpfs::Error& error) {
+  return fail(fmt::format("{}: {}", key, error.message), error.code);
+}
+
+// Null: there is no such file.
+Result<std::unique_ptr<StateStore>> open(const std::string& path, std::string_view key,
+                                         FileCalls& calls) {
+  if (path.empty()) return nullptr;
+  auto journal = Journal::open(path, calls);
+  if (!journal) return problem(key, journal.error());
+  return std::move(*journal);
+}
+
+}  // namespace
+
 Result<Live> Live::load(std::shared_ptr<const HostConfig> file) {
-  const auto problem = [](const vpfs::Error& error) {
-    return fail("control.journal: " + error.message, error.code);
-  };
   Live live;
   live.file = std::move(file);
   live.calls = std::make_unique<FileCalls>();
-  std::unique_ptr<StateStore> store;
-  if (!live.file->journal.empty()) {
-    auto journal = Journal::open(live.file->journal, *live.calls);
-    if (!journal) return problem(journal.error());
-    store = std::move(*journal);
-  }
   std::vector<std::string> notes;
-  auto state = LiveState::load(std::move(store), *live.file, wall_clock_now(), notes);
-  if (!state) return problem(state.error());
+  const HostConfig& config = *live.file;
+  auto journal = open(config.journal, "control.journal", *live.calls);
+  VPFS_TRY(journal);
+  auto state = LiveState::load(std::move(*journal), config, wall_clock_now(), notes);
+  if (!state) return problem("control.journal", state.error());
   live.state = std::move(*state);
+  auto history = open(config.history, "control.history", *live.calls);
+  VPFS_TRY(history);
+  live.history.file = HistoryFile(std::move(*history));
+  const auto loaded = live.history.file.load(*live.history.history, wall_clock_now(), notes);
+  if (!loaded) return problem("control.history", loaded.error());
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
   return live;
 }

@@ -40,6 +40,7 @@ History::History()
 }
 
 void History::add(const Second& second, std::vector<Activity>& activities) {
+  restored_.clear();
   ++seconds_;
   HistorySpan span = {.begin = second.begin,
                       .end = second.end,
@@ -66,7 +67,11 @@ void History::add(const Second& second, std::vector<Activity>& activities) {
 void History::keep(std::size_t length, const HistorySpan& span, std::span<const HistoryRow> rows,
                    const Measures& others) {
   levels_[length].add(span, rows, others);
-  if (length + 1 < levels_.size()) add_up(length + 1, span, rows, others);
+  if (length + 1 < levels_.size()) {
+    add_up(length + 1, span, rows, others);
+  } else {
+    ++minutes_ended_;
+  }
 }
 
 void History::add_up(std::size_t length, const HistorySpan& span, std::span<const HistoryRow> rows,
@@ -92,8 +97,11 @@ void History::add_up(std::size_t length, const HistorySpan& span, std::span<cons
   }
   sum.others.add(others);
   sum.seconds += kLengths[length - 1].seconds;
-  if (sum.seconds < kLengths[length].seconds) return;
+  if (sum.seconds >= kLengths[length].seconds) end_sum(length);
+}
 
+void History::end_sum(std::size_t length) {
+  Sum& sum = sums_[length];
   for (const HistoryRow& row : sum.rows) sum.row_of[row.name] = kNoRow;
   const std::size_t busiest = busiest_first(sum.rows);
   for (const HistoryRow& row : std::span(sum.rows).subspan(busiest)) {
@@ -105,11 +113,63 @@ void History::add_up(std::size_t length, const HistorySpan& span, std::span<cons
   sum.seconds = 0;
 }
 
+void History::end_minute() {
+  for (std::size_t length = 1; length < levels_.size(); ++length) {
+    if (sums_[length].seconds > 0) end_sum(length);
+  }
+}
+
+History::Minute History::minute(std::size_t before_the_last) const {
+  const HistoryLevel& level = levels_.back();
+  const std::size_t index = level.size() - 1 - before_the_last;
+  Minute made = {.span = level.span(index), .rows = {}, .others = {}};
+  std::vector<HistoryRow> rows;
+  level.read(index, rows);
+  for (const HistoryRow& row : std::span(rows).first(rows.size() - 1)) {
+    const HistoryName* const name = this->name(row, made.span);
+    made.rows.push_back(
+        {.name = name == nullptr ? HistoryName() : *name, .measures = row.measures});
+  }
+  made.others = rows.back().measures;
+  return made;
+}
+
+void History::restore(const Minute& minute) {
+  was_restored_ = true;
+  seconds_ += kLengths.back().seconds;
+  HistorySpan span = minute.span;
+  span.second = seconds_;
+  std::vector<HistoryRow> rows;
+  Measures others = minute.others;
+  for (const Minute::Row& row : minute.rows) {
+    HistoryNames::Number number = HistoryNames::kNone;
+    if (row.name.info != nullptr) {
+      const auto known = restored_.find(row.name.info.get());
+      const HistoryName* const name =
+          known == restored_.end() ? nullptr : names_.find(known->second, seconds_);
+      if (name != nullptr && name->info == row.name.info) {
+        number = known->second;
+        names_.use(number, seconds_);
+      } else {
+        number = names_.add(row.name, seconds_).value_or(HistoryNames::kNone);
+        restored_[row.name.info.get()] = number;
+      }
+    }
+    if (number == HistoryNames::kNone || rows.size() == HistoryLevel::kBusiest) {
+      others.merge(row.measures);
+    } else {
+      rows.push_back({.name = number, .measures = row.measures});
+    }
+  }
+  levels_.back().add(span, rows, others);
+}
+
 std::size_t History::reaching(WallTime from) const {
   std::size_t length = 0;
   for (; length + 1 < levels_.size(); ++length) {
     const HistoryLevel& level = levels_[length];
-    if (!level.is_full() || level.span(0).begin <= from) break;
+    const bool has_all = !level.is_full() && !was_restored_;
+    if (has_all || (level.size() > 0 && level.span(0).begin <= from)) break;
   }
   return length;
 }

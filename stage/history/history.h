@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -47,6 +48,28 @@ class History {
 
   // Adds what was done in the second that just ended; reorders `activities`.
   void add(const Second& second, std::vector<Activity>& activities);
+
+  // A minute, or the part of one that has ended, as a file keeps it. A name without `info` is that
+  // of a row that has lost it.
+  struct Minute {
+    struct Row {
+      HistoryName name;
+      Measures measures;
+    };
+    HistorySpan span;
+    std::vector<Row> rows;
+    Measures others;
+  };
+  // Ends the minute before its time.
+  void end_minute();
+  // How many have ended, without those that were restored.
+  [[nodiscard]] std::uint64_t minutes_ended() const { return minutes_ended_; }
+  // How many are kept, and the one that ended so many before the last one. REQUIRES: it is kept.
+  [[nodiscard]] std::size_t minutes() const { return levels_.back().size(); }
+  [[nodiscard]] Minute minute(std::size_t before_the_last) const;
+  // Takes on a minute of an earlier run, the oldest first. Rows of one name have the same `info`.
+  // REQUIRES: no second was added.
+  void restore(const Minute& minute);
 
   // Calls visit(span, rows) for spans that have a part between `from` and `to`, in the order of
   // time: in the shortest length that reaches back to `from`, and the newest end in shorter ones.
@@ -98,11 +121,17 @@ class History {
             const Measures& others);
   void add_up(std::size_t length, const HistorySpan& span, std::span<const HistoryRow> rows,
               const Measures& others);
+  // The sum for a span of that length is complete.
+  void end_sum(std::size_t length);
 
   HistoryNames names_;
   std::array<HistoryLevel, kLengths.size()> levels_;
   std::array<Sum, kLengths.size()> sums_;  // that of the first length is not used
   std::uint64_t seconds_ = 0;              // that were added
+  std::uint64_t minutes_ended_ = 0;
+  bool was_restored_ = false;
+  // The numbers of names that were restored, until the first second is added.
+  std::map<const VirtualPfsInfo*, HistoryNames::Number> restored_;
 };
 
 }  // namespace vpfs::stage

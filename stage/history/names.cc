@@ -34,6 +34,14 @@ HistoryNames::Number HistoryNames::number_of(const HistoryReading& reading, std:
   return last = *free;
 }
 
+std::optional<HistoryNames::Number> HistoryNames::add(HistoryName name, std::uint64_t second) {
+  const std::optional<Number> free = oldest(second);
+  if (!free) return std::nullopt;
+  name.since = name.used = second;
+  names_[*free] = std::move(name);
+  return free;
+}
+
 std::optional<HistoryNames::Number> HistoryNames::oldest(std::uint64_t second) const {
   const auto found = std::ranges::min_element(names_, [](const auto& one, const auto& other) {
     if ((one.info == nullptr) != (other.info == nullptr)) return one.info == nullptr;

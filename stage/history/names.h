@@ -38,6 +38,10 @@ class HistoryNames {
   // kNone: all numbers were used in the last kKept seconds. O(1) while nothing about the virtual
   // PFS changes, else O(kMost).
   [[nodiscard]] Number number_of(const HistoryReading& reading, std::uint64_t second);
+  // The same for a name of an earlier run, which belongs to no virtual PFS that there is.
+  [[nodiscard]] std::optional<Number> add(HistoryName name, std::uint64_t second);
+  // It is used in this second too. REQUIRES: find() knows it.
+  void use(Number number, std::uint64_t second) { names_[number].used = second; }
   // nullptr: the number has no name, or has been given to another since that second.
   [[nodiscard]] const HistoryName* find(Number number, std::uint64_t second) const;
 

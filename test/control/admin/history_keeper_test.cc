@@ -49,7 +49,7 @@ class HistoryKeeperTest : public ::testing::Test {
   }
 
   StageOfTest gate_{file_config()};
-  HistoryKeeper keeper_;
+  HistoryKeeper keeper_{HistoryKeeper::Kept()};
   std::int64_t wall_ = 0;
 };
 

@@ -1,11 +1,13 @@
 // What was done, as vpfsctl tells it of real proxies.
 
+#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
 
 #include "test/integration/control/live_coordinator.h"
 #include "test/integration/control/live_proxy.h"
+#include "test/support/places.h"
 
 namespace vpfs::test {
 namespace {
@@ -64,6 +66,27 @@ TEST(LivePast, AReloadForgetsNothing) {
   ASSERT_TRUE(LiveProxy::comes_true([&] { return live.ctl({"why", "a"}).code == 0; }));
   live.run({"reload"});
   EXPECT_EQ(find(live.data({"why", "a"}), "job-a")["operations"], 1);
+}
+
+TEST(LivePast, ARestartForgetsNothingWithAFile) {
+  const TemporaryDirectory folder;
+  const std::string file = folder.path() / "history";
+  LiveProxy live(16, "history: " + file);
+  {
+    ProxiedLink link = live.open();
+    for (int i = 0; i < 3; ++i) live.serve(link, "a");
+    ASSERT_TRUE(LiveProxy::comes_true([&] { return live.ctl({"why", "a"}).code == 0; }));
+  }
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_EQ(live.proxy().stop().code, 0);
+    live.proxy().start();
+    EXPECT_EQ(find(live.data({"why", "a"}), "job-a")["operations"], 3);
+  }
+  live.proxy().kill();
+  std::ofstream(file, std::ios::app) << "0123abcd {\"v\":1,\"minu";  // half a line
+  live.proxy().start();
+  EXPECT_EQ(find(live.data({"why", "a"}), "job-a")["operations"], 3);
+  EXPECT_THAT(live.proxy().errors(), HasSubstr("control.history: "));
 }
 
 TEST(LivePast, ProxiesOfASiteAreAddedUp) {

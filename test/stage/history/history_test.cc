@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -160,6 +161,70 @@ TEST_F(HistoryTest, ASpanHasTheVersionOfTheRulesAtItsEnd) {
   const Seen seen = last(minutes(1));
   EXPECT_EQ(seen.spans.front().rules, 1U);
   EXPECT_EQ(seen.spans.back().rules, 2U);
+}
+
+// What a run has kept, in a run that follows.
+class RestoredHistory : public HistoryTest {
+ protected:
+  void restart() {
+    history_.end_minute();
+    next_ = std::make_unique<History>();
+    for (std::size_t i = history_.minutes(); i-- > 0;) next_->restore(history_.minute(i));
+  }
+  [[nodiscard]] Seen last_of_next(Duration time) const {
+    return read(*next_, activities_.now() - std::chrono::duration_cast<WallTime::duration>(time),
+                activities_.now());
+  }
+
+  std::unique_ptr<History> next_;
+};
+
+TEST_F(RestoredHistory, HasEveryMinuteAndTheSecondsOfTheLastOne) {
+  run(hours(2) + seconds(37), 1000);
+  restart();
+  const Seen seen = last_of_next(hours(24));
+  EXPECT_EQ(seen.bytes.size(), 2U) << "the name, and no others";
+  EXPECT_NEAR(static_cast<double>(seen.bytes.at("vpfs-1")), 7'237'000, 7'237);
+  EXPECT_EQ(seen.spans.size(), 121U);
+  EXPECT_EQ(seen.spans.back().length, seconds(37));
+  EXPECT_EQ(seen.spans.back().end, activities_.now());
+  EXPECT_EQ(next_->begin(), history_.begin());
+}
+
+TEST_F(RestoredHistory, GoesOnWithItsNextSecond) {
+  run(minutes(10), 1000);
+  restart();
+  for (int i = 0; i < 95; ++i) {
+    activities_.moves(activities_.reading(1), 500);
+    activities_.end_second(*next_);
+  }
+  const Seen seen = last_of_next(minutes(5));
+  EXPECT_EQ(seen.spans.front().length, minutes(1));
+  EXPECT_EQ(seen.spans.back().length, seconds(1));
+  EXPECT_NEAR(static_cast<double>(seen.bytes.at("vpfs-1")), 47'500 + 4 * 60'000, 200);
+  EXPECT_EQ(last_of_next(seconds(30)).spans.size(), 30U) << "seconds where there are seconds";
+  EXPECT_EQ(next_->minutes_ended(), 1U);
+}
+
+TEST_F(RestoredHistory, HasNoMoreNamesThanNumbers) {
+  for (std::uint32_t minute = 0; minute < 100; ++minute) {
+    for (std::uint32_t app = 0; app < 100; ++app) {
+      activities_.moves(activities_.reading(app, fmt::format("job-{}-{}", minute, app), minute),
+                        100);
+    }
+    for (int i = 0; i < 60; ++i) activities_.end_second(history_);
+  }
+  restart();
+  const Seen seen = last_of_next(hours(24));
+  EXPECT_EQ(seen.sum, 1'000'000U) << "what has lost its name counts with others";
+  EXPECT_TRUE(seen.bytes.contains("job-99-99"));
+  EXPECT_LE(seen.bytes.size(), HistoryNames::kMost + 1);
+}
+
+TEST_F(RestoredHistory, NothingIsMadeOfNothing) {
+  restart();
+  EXPECT_EQ(next_->minutes(), 0U);
+  EXPECT_FALSE(next_->begin());
 }
 
 }  // namespace
