@@ -24,7 +24,8 @@ TEST(HostConfig, TheKeysOfAProcessAndOfItsPortsAreRead) {
   ConfigErrors errors("p.yaml");
   const HostConfig config = test::parse_program(
       "program: {status_file: s.json, status_interval: 1 s, log: ./a.log, log_level: warn}\n"
-      "control: {socket: /run/p, journal: /var/j, history: /var/h, name: n, http: '127.0.0.1:1', fallback: last}\n",
+      "control: {socket: /run/p, journal: /var/j, history: /var/h, name: n, http: '127.0.0.1:1', "
+      "fallback: last}\n",
       errors);
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(config.status_file, "s.json");
