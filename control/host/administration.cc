@@ -108,6 +108,15 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
 void Administration::tick() {
   (void)rules_.tick();
   put_into_force();
+  write_history();
+}
+
+void Administration::finish() {
+  write_history();
+  past_.finish();
+}
+
+void Administration::write_history() {
   past_.tick(gate_, clock_.now(), now_(), live_.book().state().version);
 }
 

@@ -49,8 +49,8 @@ class Administration {
   // Ends rules, jobs, confirmations and a bypass whose time is over, and writes the history. Call
   // it before the first request, and then once a second.
   void tick();
-  // The program ends.
-  void finish() { past_.finish(); }
+  // The program ends: writes what is left of the history. Nothing else changes.
+  void finish();
 
  private:
   template <typename Reply>
@@ -83,6 +83,7 @@ class Administration {
   [[nodiscard]] StageSnapshot snapshot() { return reader_.read(gate_, clock_.now()); }
   // Puts what the book has now into force, if it has changed.
   void put_into_force();
+  void write_history();
   // The reply to what may have changed the book. The change is in force before the answer goes out.
   template <typename Reply>
   [[nodiscard]] Outcome<Reply> in_force(Outcome<Reply> reply) {

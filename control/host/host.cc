@@ -97,7 +97,6 @@ void Host::finish() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
-  administration_.tick();
   administration_.finish();
   write_status();
 }
