@@ -11,6 +11,7 @@
 
 #include "base/command_line.h"
 #include "bench/data_path/stage/classify_case.h"
+#include "bench/data_path/stage/history_case.h"
 #include "bench/data_path/stage/rows_case.h"
 
 namespace vpfs {
@@ -55,13 +56,27 @@ void run_retire(const StageBenchSettings& settings) {
   print_rows("retire", measure_retire(settings.rounds), settings.rounds);
 }
 
+void run_history(const StageBenchSettings& settings) {
+  print_rows("history", measure_history(settings.rounds), settings.rounds);
+}
+
+void run_past(const StageBenchSettings& settings) {
+  for (const PastSample& each : measure_past(settings.rounds)) {
+    print({{"case", "past"},
+           {"seconds", each.seconds},
+           {"ms_p50", each.ms_p50},
+           {"ms_p99", each.ms_p99}});
+  }
+}
+
 struct Case {
   const char* name;
   void (*run)(const StageBenchSettings& settings);
 };
-constexpr std::array kCases = {Case{.name = "classify", .run = run_classify},
-                               Case{.name = "copy", .run = run_copy},
-                               Case{.name = "retire", .run = run_retire}};
+constexpr std::array kCases = {
+    Case{.name = "classify", .run = run_classify}, Case{.name = "copy", .run = run_copy},
+    Case{.name = "retire", .run = run_retire}, Case{.name = "history", .run = run_history},
+    Case{.name = "past", .run = run_past}};
 
 }  // namespace
 }  // namespace vpfs
@@ -74,7 +89,8 @@ int main(int argc, char** argv) {
   vpfs::OptionParser app("Measures the parts of a stage.");
   app.add_option("case", wanted, "parts to measure (default: all)").one_of(names);
   app.add_option("--batches", settings.batches, "batches per sample").positive();
-  app.add_option("--rounds", settings.rounds, "how often rows are copied or retired").positive();
+  app.add_option("--rounds", settings.rounds, "how often rows are copied, retired or read")
+      .positive();
   bool quick = false;
   app.add_flag("--quick", quick, "a tenth of the batches and rounds");
   if (const auto code = app.parse(argc, argv)) return *code;
