@@ -84,8 +84,10 @@ struct Histograms {
   LatencyHistogram wait;     // arrival to dispatch
   LatencyHistogram service;  // dispatch to the last byte
   IoStatistics statistics;
-  Amount unscheduled;          // of those sent: exempt, or during a bypass
-  Duration longest_wait = {};  // since Stage::read_history() read it
+  Amount unscheduled;  // of those sent: exempt, or during a bypass
+  // Since Stage::read_history() read them:
+  Duration longest_wait = {};
+  Cost largest = 0;  // of those sent, and of those done
 
   void merge(const Histograms& other);
 };

@@ -31,22 +31,31 @@ HistoryReading Stage::read_history(AppId app, TimePoint now) {
                          .done = counters.done.all().requests,
                          .arrived = counters.arrived.all().requests,
                          .cost = counters.cost_sent,
+                         .cost_done = counters.cost_done,
+                         .unscheduled = 0,
                          .waited = {},
                          .served = {},
                          .held = counters.held,
                          .slow_client = counters.slow_client,
                          .longest_wait = {},
+                         .largest = 0,
+                         .at = now,
+                         .oldest = kNever,
                          .queued = {counters.queued.bytes}};
   if (const RuleRows::Row* const rule = rules_.row(pfs.last_rule)) made.rule = rule->name;
   if (pfs.histograms) {
     made.waited = pfs.histograms->wait.sum();
     made.served = pfs.histograms->service.sum();
+    made.unscheduled = pfs.histograms->unscheduled.requests;
     made.longest_wait = std::exchange(pfs.histograms->longest_wait, {});
+    made.largest = std::exchange(pfs.histograms->largest, 0);
   }
   for (const Lanes::Lane& lane : lanes_) {
     made.held += lane.scheduler->held(app, now);
     const IoRequest* const oldest = lane.scheduler->flow(app).oldest;
-    if (oldest != nullptr) made.longest_wait = std::max(made.longest_wait, now - oldest->arrival);
+    if (oldest == nullptr) continue;
+    made.oldest = std::min(made.oldest, oldest->arrival);
+    made.longest_wait = std::max(made.longest_wait, now - oldest->arrival);
   }
   if (const auto since = waits_for_client_since(app)) made.slow_client += now - *since;
   return made;

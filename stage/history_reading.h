@@ -25,12 +25,19 @@ struct HistoryReading {
   std::uint64_t done = 0;     // requests, metadata among them
   std::uint64_t arrived = 0;  // requests
   Cost cost = 0;              // sent
-  Duration waited = {};       // of all requests that were sent
-  Duration served = {};       // of those that ended
+  Cost cost_done = 0;
+  std::uint64_t unscheduled = 0;  // requests
+  Duration waited = {};           // of all requests that were sent
+  Duration served = {};           // of those that ended
   HoldTimes held;
   Duration slow_client = {};
 
-  Duration longest_wait = {};  // since the last reading, with the oldest request that is queued
+  // Since the last reading:
+  Duration longest_wait = {};  // with the oldest request that is queued
+  Cost largest = 0;            // of a request
+
+  TimePoint at = {};          // of the stage
+  TimePoint oldest = kNever;  // arrival of the oldest request that is queued
   Bytes queued;
 };
 

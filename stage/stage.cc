@@ -255,6 +255,7 @@ void Stage::dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go) {
   const Duration waited = now - io.arrival;
   pfs.histograms->wait.record(waited);
   pfs.histograms->longest_wait = std::max(pfs.histograms->longest_wait, waited);
+  pfs.histograms->largest = std::max(pfs.histograms->largest, io.cost);
   io.state = Held::State::released;
   let_go.push_back(&io);
 }
@@ -287,6 +288,8 @@ void Stage::complete(Held& io, Cost cost, TimePoint now) {
     return;
   }
   counters.cost_done += cost;
+  Histograms& histograms = *table_[io.app].histograms;
+  histograms.largest = std::max(histograms.largest, cost);
   clients_.finished(io);
   lanes_[io.lane].speed.done(cost);
   if (io.scheduler == schedulers_) return scheduler_of(io).complete(io, cost, now);

@@ -150,6 +150,8 @@ class Stage {
   void allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoint now,
                      std::vector<VirtualPfsId>& unknown);
   std::size_t lift_unmentioned(Epoch epoch, std::size_t first, std::size_t most, TimePoint now);
+  // Another number: reconfigure() has made new schedulers.
+  [[nodiscard]] std::uint32_t schedulers() const { return schedulers_; }
   [[nodiscard]] const Allocations& allocations() const { return allocations_; }
 
   // How long requests may be held; RateLimits::kHold until then. No request waits for a

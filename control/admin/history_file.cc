@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 namespace vpfs::control {
 namespace {
@@ -156,8 +155,8 @@ Result<std::vector<History::Minute>> read_history_record(const std::string& reco
 }
 
 Result<void> HistoryFile::load(History& history, WallTime now, std::vector<std::string>& notes) {
-  if (store_ == nullptr) return {};
-  Result<StateStore::Loaded> loaded = store_->load();
+  if (!records_.exists()) return {};
+  Result<StateStore::Loaded> loaded = records_.load();
   VPFS_TRY(loaded);
   for (std::string& note : loaded->notes) notes.push_back("control.history: " + note);
   SameNames names;
@@ -173,23 +172,12 @@ Result<void> HistoryFile::load(History& history, WallTime now, std::vector<std::
   return {};
 }
 
-Result<void> HistoryFile::write(const History& history, std::uint64_t minutes) {
-  if (!store_->is_in_place() || store_->wants_replacing()) {
-    return store_->replace(history_record(history, history.minutes()));
-  }
-  return store_->append(history_record(history, minutes));
-}
-
 void HistoryFile::keep(const History& history) {
   const std::uint64_t ended = history.minutes_ended();
-  if (store_ == nullptr || ended == kept_) return;
-  const Result<void> written = write(history, ended - kept_);
-  if (written) kept_ = ended;
-  if (!written && !has_failed_) {
-    spdlog::error("control.history: {}; it is tried again", written.error().message);
-  }
-  if (written && has_failed_) spdlog::info("control.history is written again");
-  has_failed_ = !written;
+  if (!records_.exists() || ended == kept_) return;
+  const bool is_kept = records_.keep([&] { return history_record(history, ended - kept_); },
+                                     [&] { return history_record(history, history.minutes()); });
+  if (is_kept) kept_ = ended;
 }
 
 }  // namespace vpfs::control

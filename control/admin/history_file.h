@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/store/state_store.h"
+#include "control/admin/kept_records.h"
 #include "stage/history/history.h"
 
 namespace vpfs::control {
@@ -17,8 +17,9 @@ namespace vpfs::control {
 class HistoryFile {
  public:
   // Null, or none: the history ends with the program.
-  HistoryFile() = default;
-  explicit HistoryFile(std::unique_ptr<StateStore> store) : store_(std::move(store)) {}
+  HistoryFile() : HistoryFile(nullptr) {}
+  explicit HistoryFile(std::unique_ptr<StateStore> store)
+      : records_(std::move(store), "control.history") {}
 
   // Restores what is not older than a day. `notes` gets what an administrator should know. An error
   // names the place, and changes nothing in the store.
@@ -29,11 +30,8 @@ class HistoryFile {
   void keep(const stage::History& history);
 
  private:
-  [[nodiscard]] Result<void> write(const stage::History& history, std::uint64_t minutes);
-
-  std::unique_ptr<StateStore> store_;
+  KeptRecords records_;
   std::uint64_t kept_ = 0;  // of History::minutes_ended()
-  bool has_failed_ = false;
 };
 
 // The last minutes of a history as a record, and back. An error says what is wrong.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "base/result.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::control {
@@ -21,25 +22,57 @@ WallTime time(std::int64_t at) {
   return WallTime(std::chrono::seconds(std::clamp<std::int64_t>(at, 0, kMostSeconds)));
 }
 
+struct Time {
+  WallTime from;
+  WallTime to;
+};
+
+// Past and Ledger have the same fields for it.
+template <typename Request>
+std::expected<Time, Error> time_of(const Request& request, WallTime now) {
+  if (request.back_seconds() > 0) {
+    return Time{.from = now - seconds(request.back_seconds()), .to = now + kAhead};
+  }
+  const Time made = {.from = time(request.from_at()), .to = time(request.to_at())};
+  if (made.from >= made.to) {
+    return std::unexpected(make_error(Error::INVALID, "to_at", "expected a time after from_at"));
+  }
+  if (made.from > now + kAhead) {
+    return std::unexpected(make_error(Error::INVALID, "from_at", "that time is yet to come"));
+  }
+  return made;
+}
+
+void fill(LedgerEntry& to, const insight::Spell& from) {
+  to.set_name(from.name);
+  to.set_jobid(from.jobid);
+  to.set_rule(from.rule);
+  const bool is_limit = from.cause == insight::Spell::Cause::limit;
+  to.set_cause(is_limit ? LedgerEntry::LIMIT : LedgerEntry::TRAFFIC_CLASS);
+  to.set_rate(from.rate);
+  to.set_rules(from.rules);
+  to.set_begin_at(seconds_since_epoch(from.begin));
+  to.set_end_at(seconds_since_epoch(from.end));
+  to.set_held_us(microseconds_of(from.held));
+  to.set_bytes(from.bytes);
+  to.set_operations(from.operations);
+  to.set_longest_wait_us(microseconds_of(from.longest_wait));
+}
+
 }  // namespace
 
 std::expected<insight::Past, Error> PastQuestions::read(const Past& request, WallTime now) const {
-  WallTime from = now - seconds(request.back_seconds());
-  WallTime to = now + kAhead;
-  if (request.back_seconds() == 0) {
-    from = time(request.from_at());
-    to = time(request.to_at());
-    if (from >= to) {
-      return std::unexpected(make_error(Error::INVALID, "to_at", "expected a time after from_at"));
-    }
-    if (from > now + kAhead) {
-      return std::unexpected(make_error(Error::INVALID, "from_at", "that time is yet to come"));
-    }
-  }
-  return insight::past_of(keeper_.history(), from, to);
+  const std::expected<Time, Error> time = time_of(request, now);
+  VPFS_TRY(time);
+  return insight::past_of(keeper_.history(), time->from, time->to);
 }
 
 std::expected<insight::Past, Error> PastQuestions::read_for_own(const Past& request, WallTime now) {
+  VPFS_TRY(count_for_own(now));
+  return read(request, now);
+}
+
+std::expected<void, Error> PastQuestions::count_for_own(WallTime now) {
   if (second_ != now) answers_ = 0;
   second_ = now;
   if (answers_ == kForOwn) {
@@ -47,12 +80,37 @@ std::expected<insight::Past, Error> PastQuestions::read_for_own(const Past& requ
                                       "too many users ask about the past: try again in a second"));
   }
   ++answers_;
-  return read(request, now);
+  return {};
+}
+
+std::expected<LedgerReply, Error> PastQuestions::ledger(const Ledger& request, WallTime now,
+                                                        const MayBeSeen& may_be_seen) const {
+  const std::expected<Time, Error> time = time_of(request, now);
+  VPFS_TRY(time);
+  LedgerReply reply;
+  const auto add = [&](const insight::Spell& spell, bool goes_on) {
+    const bool is_asked =
+        request.name().empty() || request.name() == spell.name || request.name() == spell.jobid;
+    if (!is_asked || spell.end <= time->from || spell.begin >= time->to) return;
+    if (!may_be_seen(spell)) return;
+    LedgerEntry& to = *reply.add_entries();
+    fill(to, spell);
+    to.set_goes_on(goes_on);
+  };
+  for (const insight::Spell& each : keeper_.ended_spells()) add(each, false);
+  for (const insight::Spell& each : keeper_.open_spells()) add(each, true);
+  return reply;
 }
 
 PastReply PastQuestions::reply(const insight::Past& past, const PastChoice& choice) const {
   PastReply made;
   fill(made, past, choice);
+  for (PastOf& each : *made.mutable_virtual_pfs()) {
+    const std::optional<insight::Lag> lag = keeper_.lags().worst(each.name());
+    if (!lag) continue;
+    each.set_lag_cost(lag->lag);
+    each.set_lag_bound_cost(lag->bound);
+  }
   const stage::History& history = keeper_.history();
   if (const std::optional<WallTime> begin = history.begin()) {
     made.set_known_from_at(seconds_since_epoch(*begin));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <utility>
 
 #include "control/admin/history_keeper.h"
@@ -17,8 +18,9 @@ class PastQuestions {
   explicit PastQuestions(HistoryKeeper::Kept kept) : keeper_(std::move(kept)) {}
 
   // See HistoryKeeper, as for finish().
-  void tick(StageGate& gate, TimePoint now, WallTime wall, std::uint64_t rules) {
-    keeper_.tick(gate, now, wall, rules);
+  void tick(StageGate& gate, TimePoint now, WallTime wall, std::uint64_t rules,
+            const stage::Config& config) {
+    keeper_.tick(gate, now, wall, rules, config);
   }
 
   void finish() { keeper_.finish(); }
@@ -28,7 +30,17 @@ class PastQuestions {
   // The same for a caller that sees own jobs only. Any user may be one, so all of them together
   // have kForOwn answers in a second.
   [[nodiscard]] std::expected<insight::Past, Error> read_for_own(const Past& request, WallTime now);
+  // Counts one of them. An error: there were too many.
+  [[nodiscard]] std::expected<void, Error> count_for_own(WallTime now);
   [[nodiscard]] PastReply reply(const insight::Past& past, const PastChoice& choice) const;
+
+  // How often a virtual PFS was further from its share than the scheduler promises.
+  [[nodiscard]] std::uint64_t lag_faults() const { return keeper_.lags().faults(); }
+
+  // The entries of the ledger whose time has a part in the time that is asked about.
+  using MayBeSeen = std::function<bool(const insight::Spell&)>;
+  [[nodiscard]] std::expected<LedgerReply, Error> ledger(const Ledger& request, WallTime now,
+                                                         const MayBeSeen& may_be_seen) const;
 
   static constexpr int kForOwn = 20;
 

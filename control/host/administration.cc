@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -37,6 +39,12 @@ Ack ack(std::string text) {
 
 void send_ack(const Answer& answer, std::expected<Ack, Error> outcome) {
   deliver(answer, std::move(outcome), [](Envelope& to, Ack made) { *to.mutable_ack() = made; });
+}
+
+// Whether a job of the past was the caller's: it is registered now, or was then.
+bool is_of(const std::string& jobid, std::optional<std::uint32_t> job_uid, const JobIds& own,
+           const Caller& caller) {
+  return !jobid.empty() && (own.contains(jobid) || (job_uid && job_uid == caller.uid));
 }
 
 }  // namespace
@@ -96,6 +104,10 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
       return why(request.why(), caller, answer);
     case Envelope::kPast:
       return past(request.past(), caller, answer);
+    case Envelope::kLedger:
+      return deliver(answer, ledger(request.ledger(), caller), [](Envelope& to, LedgerReply reply) {
+        *to.mutable_ledger_reply() = std::move(reply);
+      });
     case Envelope::kSite:
       return send_ack(answer, in_force(site(request.site(), caller, read)));
     case Envelope::kBypass:
@@ -117,7 +129,7 @@ void Administration::finish() {
 }
 
 void Administration::write_history() {
-  past_.tick(gate_, clock_.now(), now_(), live_.book().state().version);
+  past_.tick(gate_, clock_.now(), now_(), live_.book().state().version, live_.composed().config);
 }
 
 void Administration::put_into_force() {
@@ -156,6 +168,7 @@ StatsReply Administration::stats_of(const Stats& request, const Caller& caller) 
   StatsReply reply;
   add_stage(reply, snapshot, live_.composed().config, now_());
   program_.describe(reply);
+  reply.set_lag_faults(past_.lag_faults());
   const stage::Bypass& bypass = live_.book().state().bypass;
   if (bypass.until) reply.set_bypass_until_at(bypass.until->time_since_epoch().count());
   if (request.rules()) add_rules(*reply.mutable_rules(), live_, snapshot.rules);
@@ -265,18 +278,31 @@ Administration::Outcome<PastReply> Administration::own_past(const Past& request,
                                            (caller.uid && std::to_string(*caller.uid) == name));
   const JobIds own = own_jobs(live_.composed().config, caller);
   PastReply reply = past_.reply(
-      *read, {.is_asked = [&](const auto& who) { return is_caller || is_named(name, who); },
-              .may_be_seen =
-                  [&](const auto& who) {
-                    return !who.jobid.empty() &&
-                           (own.contains(who.jobid) || (who.job_uid && who.job_uid == caller.uid));
-                  },
-              .most = request.most()});
+      *read,
+      {.is_asked = [&](const auto& who) { return is_caller || is_named(name, who); },
+       .may_be_seen = [&](const auto& who) { return is_of(who.jobid, who.job_uid, own, caller); },
+       .most = request.most()});
   // Sums of the jobs of others.
   reply.clear_others();
   reply.clear_cost();
   reply.clear_most_cost_per_second();
   reply.set_partial(true);
+  return reply;
+}
+
+Administration::Outcome<LedgerReply> Administration::ledger(const Ledger& request,
+                                                            const Caller& caller) {
+  const WallTime now = now_();
+  if (caller.rights != Rights::own) {
+    return past_.ledger(request, now, [](const auto&) { return true; });
+  }
+  VPFS_TRY(past_.count_for_own(now));
+  const JobIds own = own_jobs(live_.composed().config, caller);
+  auto reply = past_.ledger(request, now, [&](const insight::Spell& spell) {
+    return is_of(spell.jobid, spell.job_uid, own, caller);
+  });
+  VPFS_TRY(reply);
+  reply->set_partial(true);
   return reply;
 }
 

@@ -72,6 +72,7 @@ class Administration {
   using FoundNames = std::function<void(const std::set<std::string, std::less<>>& names)>;
   void find_virtual_pfs(const std::string& who, FoundNames found);
   [[nodiscard]] Outcome<PastReply> own_past(const Past& request, const Caller& caller);
+  [[nodiscard]] Outcome<LedgerReply> ledger(const Ledger& request, const Caller& caller);
 
   void answer(const Envelope& request, const Caller& caller, const Answer& answer,
               ReadRequest& read);

@@ -89,10 +89,12 @@ void read_control(ConfigReader& file, HostConfig& config, const HostConfig* runn
         read_http(control, config.http);
         control.get("journal", &config.journal);
         control.get("history", &config.history);
+        control.get("ledger", &config.ledger);
         control.get("name", &config.name);
         if (running == nullptr || !control.flawless()) return;
         require_same(control, "journal", config.journal == running->journal, name);
         require_same(control, "history", config.history == running->history, name);
+        require_same(control, "ledger", config.ledger == running->ledger, name);
         require_same(control, "http", config.http == running->http, name);
       },
       MayDial::yes);

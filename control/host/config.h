@@ -25,6 +25,7 @@ struct HostConfig : stage::Config {
   HttpConfig http;
   std::string journal;         // of live rules; "": they end with the program
   std::string history;         // its minutes; "": they end with the program
+  std::string ledger;          // the same of its spells
   std::string name;            // as administrators see it; "": its address
   std::string log = "stderr";  // or "journal", or a file (see base/log/log.h)
   std::string log_level = "info";

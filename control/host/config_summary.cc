@@ -242,6 +242,7 @@ std::string ports_summary(const HostConfig& config) {
   if (config.http.enabled()) parts.push_back(fmt::format("metrics at {}", config.http.address));
   if (!config.journal.empty()) parts.push_back("live rules kept in " + config.journal);
   if (!config.history.empty()) parts.push_back("history kept in " + config.history);
+  if (!config.ledger.empty()) parts.push_back("ledger kept in " + config.ledger);
   return joined(parts, ", ");
 }
 

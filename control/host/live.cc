@@ -44,8 +44,16 @@ Result<Live> Live::load(std::shared_ptr<const HostConfig> file) {
   auto history = open(config.history, "control.history", *live.calls);
   VPFS_TRY(history);
   live.history.file = HistoryFile(std::move(*history));
-  const auto loaded = live.history.file.load(*live.history.history, wall_clock_now(), notes);
-  if (!loaded) return problem("control.history", loaded.error());
+  if (const auto read = live.history.file.load(*live.history.history, wall_clock_now(), notes);
+      !read) {
+    return problem("control.history", read.error());
+  }
+  auto ledger = open(config.ledger, "control.ledger", *live.calls);
+  VPFS_TRY(ledger);
+  live.history.ledger = LedgerFile(std::move(*ledger));
+  if (const auto read = live.history.ledger.load(wall_clock_now(), notes); !read) {
+    return problem("control.ledger", read.error());
+  }
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
   return live;
 }

@@ -13,8 +13,8 @@ namespace vpfs::control {
 // The configuration of a program's file, and the live rules and the history beside it. At the start
 // the file's configuration is in force, with state->composed().config for its stage's part.
 struct Live {
-  // Opens the journal and the file of the history, if the configuration has them. Says in the log
-  // what an administrator should know. The error names the key.
+  // Opens the journal and the files of the history and the ledger, if the configuration has them.
+  // Says in the log what an administrator should know. The error names the key.
   [[nodiscard]] static Result<Live> load(std::shared_ptr<const HostConfig> file);
 
   std::shared_ptr<const HostConfig> file;  // its program may keep it too

@@ -19,10 +19,6 @@ using stage::Measures;
 // A piece has ten seconds. Spans end by a timer, so ten of a second may be a little short.
 constexpr Duration kNearlyAPiece = std::chrono::milliseconds(9500);
 
-Duration microseconds(std::uint64_t count) {
-  return std::chrono::microseconds(std::min<std::uint64_t>(count, INT64_MAX / 1000));
-}
-
 // So much of a rate, in that time.
 std::uint64_t amount(std::uint64_t rate, Duration time) {
   return static_cast<std::uint64_t>(Wide{rate} * static_cast<std::uint64_t>(time.count()) /
@@ -118,10 +114,9 @@ class Reader {
     const Piece& piece = pieces_[index];
     const Measures& sums = piece.sums;
     const Share& share = past_.of[index].share;
-    const Duration others =
-        microseconds(sums.of(Measure::held_by_share) + sums.of(Measure::held_by_depth) +
-                     sums.of(Measure::held_by_class));
-    const Duration limited = microseconds(sums.of(Measure::held_by_limit));
+    const Duration others = sums.time(Measure::held_by_share) + sums.time(Measure::held_by_depth) +
+                            sums.time(Measure::held_by_class);
+    const Duration limited = sums.time(Measure::held_by_limit);
     const Cost sent = sums.of(Measure::cost);
     Cost demand = sent + cost_of(piece.queued, sums);
     if (limited >= piece_ / 2) {

@@ -345,6 +345,9 @@ void add_stage(Families& to, const StatsReply& stats, const Shown& shown,
   to.set({{"shown", "no"}}, static_cast<double>(shown.others_count));
   to.counter("vpfs_virtual_pfs_retired_total", "Virtual PFSes that are gone.");
   to.count({}, stats.virtual_pfs_retired());
+  to.counter("vpfs_lag_faults_total",
+             "Seconds in which a virtual PFS was further from its share than promised.");
+  to.count({}, stats.lag_faults());
 }
 
 }  // namespace

@@ -29,11 +29,12 @@ Rights right_inside(const Envelope& request) {
 constexpr RequestKind kKinds[] = {
     {.body = Envelope::kRule, .needs = right_for_rules, .forwarding = Forwarding::lists},
     {.body = Envelope::kJob, .needs = right_for_jobs, .forwarding = Forwarding::lists},
-    // The owner answers these four with what the caller may see.
+    // The owner answers these five with what the caller may see.
     {.body = Envelope::kStats, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kWatch, .needs = always<Rights::own>},
     {.body = Envelope::kWhy, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kPast, .needs = always<Rights::own>, .forwarding = Forwarding::always},
+    {.body = Envelope::kLedger, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kStatus, .needs = always<Rights::read>, .forwarding = Forwarding::always},
     {.body = Envelope::kReload, .needs = always<Rights::change>, .forwarding = Forwarding::always},
     {.body = Envelope::kDrain, .needs = always<Rights::change>, .forwarding = Forwarding::always},

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace vpfs::stage {
 
@@ -35,6 +39,11 @@ struct Measures : std::array<std::uint64_t, kMeasures> {
 
   [[nodiscard]] std::uint64_t& of(Measure what) { return (*this)[std::to_underlying(what)]; }
   [[nodiscard]] std::uint64_t of(Measure what) const { return (*this)[std::to_underlying(what)]; }
+
+  // One of those that are times.
+  [[nodiscard]] Duration time(Measure what) const {
+    return std::chrono::microseconds(std::min<std::uint64_t>(of(what), INT64_MAX / 1000));
+  }
 
   // Adds what followed.
   void add(const Measures& later);

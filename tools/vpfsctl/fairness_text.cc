@@ -1,6 +1,7 @@
 #include "tools/vpfsctl/fairness_text.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -12,6 +13,14 @@
 #include "tools/vpfsctl/table.h"
 
 namespace vpfs::ctl {
+namespace {
+
+std::uint64_t cost(double amount) {
+  constexpr double kMost = 1e18;
+  return amount > 0 ? static_cast<std::uint64_t>(std::min(amount, kMost)) : 0;
+}
+
+}  // namespace
 
 std::string fairness_text(const SitePast& past) {
   std::vector<const control::PastOf*> rows;
@@ -28,6 +37,8 @@ std::string fairness_text(const SitePast& past) {
                {"WANTED", true},
                {"DELIVERED", true},
                {"GOT", true},
+               {"LAG", true},
+               {"BOUND", true},
                {"RULE"}});
   double sum = 0;
   double squares = 0;
@@ -39,6 +50,8 @@ std::string fairness_text(const SitePast& past) {
                wanted_all ? "all" : rate_text(as_bytes(who->wanted_cost(), *who), length),
                rate_text(bytes_of(*who), length),
                who->entitled_cost() == 0 ? "-" : percent_text(delivered_part(*who)),
+               who->has_lag_cost() ? size_text(as_bytes(cost(who->lag_cost()), *who)) : "-",
+               who->has_lag_cost() ? size_text(as_bytes(cost(who->lag_bound_cost()), *who)) : "-",
                joined(who->rules(), ",")});
     if (who->entitled_cost() == 0) continue;
     sum += delivered_part(*who);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/vpfsctl/job_stats.h"
+#include "tools/vpfsctl/ledger_text.h"
 #include "tools/vpfsctl/rule_tables.h"
 #include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/status_text.h"
@@ -61,6 +62,8 @@ std::string text_of(const Command& command, const control::Envelope& reply) {
     case control::Envelope::kJobReply:
       return command.verb == Verb::job_list ? job_table(reply.job_reply())
                                             : done_text(reply.job_reply().text());
+    case control::Envelope::kLedgerReply:
+      return ledger_text(reply.ledger_reply());
     case control::Envelope::kWhyReply:
       return who_text(reply.why_reply(), command.name);
     case control::Envelope::kStatsReply:

@@ -43,6 +43,13 @@ void add_use(control::PastOf& to, const control::PastOf& more) {
   to.set_wanted_cost(to.wanted_cost() + more.wanted_cost());
   to.set_entitled_cost(to.entitled_cost() + more.entitled_cost());
   to.set_wanted_all_us(to.wanted_all_us() + more.wanted_all_us());
+  const bool is_further =
+      more.has_lag_cost() && (!to.has_lag_cost() || more.lag_cost() * to.lag_bound_cost() >
+                                                        to.lag_cost() * more.lag_bound_cost());
+  if (is_further) {
+    to.set_lag_cost(more.lag_cost());
+    to.set_lag_bound_cost(more.lag_bound_cost());
+  }
   to.set_first_at(std::min(to.first_at(), more.first_at()));
   to.set_last_at(std::max(to.last_at(), more.last_at()));
 }

@@ -18,7 +18,8 @@ struct SitePast {
     control::PastReply reply;
   };
   std::vector<Server> servers;  // those that know something of the time
-  // Sums over servers, by name. Weight, limit and minimum are those of one server.
+  // Sums over servers, by name. Weight, limit and minimum are those of one server, and the lag is
+  // that which comes nearest to its bound.
   std::map<std::string, control::PastOf> virtual_pfs;
   control::PastOf others;
   std::uint64_t cost = 0;

@@ -186,8 +186,12 @@ void add_past(const Command& app, CtlSettings& settings) {
   const Command fairness =
       add_command(app, settings, Verb::fairness, "fairness",
                   "show what each virtual PFS was entitled to, wanted and got");
-  for (const Command& each : {why, fairness}) {
-    each.add_option("--since", command.since, "the time since so long ago; otherwise 10m")
+  const Command ledger = add_command(app, settings, Verb::ledger, "ledger",
+                                     "list when limits and traffic classes held virtual PFSes");
+  ledger.add_option("NAME", command.name, "only this virtual PFS or job");
+  for (const Command& each : {why, fairness, ledger}) {
+    each.add_option("--since", command.since,
+                    "the time since so long ago; otherwise 10m, of the ledger 24h")
         .value_name("TIME");
     each.add_option("--at", command.at, "the time from then on: 14:05, \"2026-11-22 14:05\"")
         .value_name("WHEN");

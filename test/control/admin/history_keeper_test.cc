@@ -22,7 +22,7 @@ class HistoryKeeperTest : public ::testing::Test {
 
   void tick(Duration after, std::uint64_t rules = 1) {
     gate_.advance(after);
-    keeper_.tick(gate_, gate_.now(), at(wall_), rules);
+    keeper_.tick(gate_, gate_.now(), at(wall_), rules, config_);
   }
   void second(std::uint64_t rules = 1) {
     ++wall_;
@@ -48,7 +48,8 @@ class HistoryKeeperTest : public ::testing::Test {
     return found;
   }
 
-  StageOfTest gate_{file_config()};
+  stage::Config config_ = file_config();
+  StageOfTest gate_{config_};
   HistoryKeeper keeper_{HistoryKeeper::Kept()};
   std::int64_t wall_ = 0;
 };
@@ -109,6 +110,53 @@ TEST_F(HistoryKeeperTest, ATimeOfDayThatGoesBackLosesNothing) {
   second();
   EXPECT_EQ(bytes().at("job-1"), 1000U);
   for (const stage::HistorySpan& span : spans()) EXPECT_LE(span.begin, span.end);
+}
+
+// Two jobs that always have requests queued, with weights of 9 and 1.
+class SharesOf : public ::testing::Test {
+ protected:
+  static stage::Config config_of(const std::string& policy) {
+    stage::Config config = file_config();
+    config.rules.clear();
+    add_rule(config, {.name = "heavy", .condition = "jobid=heavy", .words = {"weight=9"}});
+    add_rule(config, {.name = "light", .condition = "jobid=light", .words = {"weight=1"}});
+    config.policy = policy;
+    config.scheduler.depth.requests = 1;
+    return config;
+  }
+  // What the keeper finds when a stage with this policy is told to be an `sfq`.
+  static std::uint64_t faults(const std::string& policy) {
+    StageOfTest gate(config_of(policy));
+    HistoryKeeper keeper{HistoryKeeper::Kept()};
+    const stage::Config told = config_of("sfq");
+    std::map<AppId, int> queued;
+    const stage::Place places[] = {gate.find("heavy"), gate.find("light")};
+    for (int second = 0; second < 10; ++second) {
+      keeper.tick(gate, gate.now(), at(second), 0, told);
+      for (int step = 0; step < 200; ++step) {
+        for (const stage::Place& place : places) {
+          for (int& count = queued[place.id.app]; count < 3; ++count) (void)gate.arrive(place);
+        }
+        std::vector<stage::Held*> released;
+        (void)gate.get().release(gate.now(), released);
+        gate.advance(milliseconds(5));
+        for (stage::Held* each : released) {
+          stage::Stage::took_over(*each);
+          gate.get().end(*each, {.moved = {1000}}, gate.now());
+          --queued[each->app];
+        }
+      }
+    }
+    return keeper.lags().faults();
+  }
+};
+
+TEST_F(SharesOf, SfqHaveNoFault) {
+  EXPECT_EQ(faults("sfq"), 0U);
+}
+
+TEST_F(SharesOf, APolicyThatCheatsHaveAFaultEachSecond) {
+  EXPECT_EQ(faults("fifo"), 9U);
 }
 
 }  // namespace

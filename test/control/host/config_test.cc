@@ -24,7 +24,8 @@ TEST(HostConfig, TheKeysOfAProcessAndOfItsPortsAreRead) {
   ConfigErrors errors("p.yaml");
   const HostConfig config = test::parse_program(
       "program: {status_file: s.json, status_interval: 1 s, log: ./a.log, log_level: warn}\n"
-      "control: {socket: /run/p, journal: /var/j, history: /var/h, name: n, http: '127.0.0.1:1', "
+      "control: {socket: /run/p, journal: /var/j, history: /var/h, ledger: /var/l, name: n, http: "
+      "'127.0.0.1:1', "
       "fallback: last}\n",
       errors);
   EXPECT_EQ(errors.to_string(), "");
@@ -35,6 +36,7 @@ TEST(HostConfig, TheKeysOfAProcessAndOfItsPortsAreRead) {
   EXPECT_EQ(config.control.socket, "/run/p");
   EXPECT_EQ(config.journal, "/var/j");
   EXPECT_EQ(config.history, "/var/h");
+  EXPECT_EQ(config.ledger, "/var/l");
   EXPECT_EQ(config.name, "n");
   EXPECT_EQ(config.http.address, "127.0.0.1:1");
   EXPECT_EQ(config.fallback.mode, stage::Fallback::Mode::last);

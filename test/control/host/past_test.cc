@@ -157,5 +157,67 @@ TEST_F(PastTest, TheVersionOfTheRulesIsThatInForce) {
   EXPECT_EQ(past("").past_reply().last_rules(), 1U);
 }
 
+// The ledger.
+class LedgerTest : public PastTest {
+ protected:
+  void SetUp() override {
+    PastTest::SetUp();
+    for (const char* job : {"mine", "theirs"}) {
+      ASSERT_EQ(
+          why_not(ask(start_of(job, std::string("jobid=") + job, {"rate=1KiB/s", "burst=1KiB"}))),
+          "");
+    }
+    for (int i = 0; i < 10; ++i) {
+      for (const char* job : {"mine", "theirs", "mine", "theirs"}) {
+        (void)stage_->arrive(stage_->find(job));
+      }
+      std::vector<stage::Held*> released;
+      (void)stage_->get().release(stage_->now(), released);
+      for (stage::Held* each : released) stage::Stage::took_over(*each);
+      second();
+    }
+  }
+  Envelope ledger(const std::string& name, const Caller& caller = kChief) {
+    Envelope request;
+    request.mutable_ledger()->set_name(name);
+    request.mutable_ledger()->set_back_seconds(600);
+    return ask(request, caller);
+  }
+  static std::vector<std::string> of(const Envelope& reply) {
+    std::vector<std::string> found;
+    for (const LedgerEntry& each : reply.ledger_reply().entries()) found.push_back(each.name());
+    return found;
+  }
+};
+
+TEST_F(LedgerTest, HasWhatALimitHolds) {
+  const Envelope reply = ledger("");
+  EXPECT_THAT(of(reply), UnorderedElementsAre("mine", "theirs"));
+  const LedgerEntry& entry = reply.ledger_reply().entries(0);
+  EXPECT_EQ(entry.cause(), LedgerEntry::LIMIT);
+  EXPECT_EQ(entry.rate(), 1024U);
+  EXPECT_EQ(entry.rules(), 2U);
+  EXPECT_TRUE(entry.goes_on());
+  EXPECT_GT(entry.held_us(), 0U);
+}
+
+TEST_F(LedgerTest, ANameIsAVirtualPfsOrAJob) {
+  EXPECT_THAT(of(ledger("mine")), ElementsAre("mine"));
+  EXPECT_THAT(of(ledger("other")), IsEmpty());
+}
+
+TEST_F(LedgerTest, UsersSeeThatOfTheirOwnJobs) {
+  const Envelope reply = ledger("", kAlice);
+  EXPECT_THAT(of(reply), ElementsAre("mine"));
+  EXPECT_TRUE(reply.ledger_reply().partial());
+}
+
+TEST_F(LedgerTest, AMistakeInTheTimeIsOne) {
+  Envelope request;
+  request.mutable_ledger()->set_from_at(5);
+  request.mutable_ledger()->set_to_at(5);
+  EXPECT_EQ(why_not(ask(request)), "to_at: expected a time after from_at");
+}
+
 }  // namespace
 }  // namespace vpfs::control

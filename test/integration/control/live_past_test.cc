@@ -89,6 +89,31 @@ TEST(LivePast, ARestartForgetsNothingWithAFile) {
   EXPECT_TRUE(live.proxy().logs("control.history: "));
 }
 
+TEST(LivePast, TheLedgerHasWhatALimitHeldAlsoAfterARestart) {
+  const TemporaryDirectory folder;
+  LiveProxy live(16, fmt::format("ledger: {}/ledger", folder.path().string()));
+  live.run({"rule", "start", "slow", "jobid=a", "rate=16KiB/s", "burst=1KiB"});
+  {
+    ProxiedLink link = live.open();
+    ASSERT_TRUE(LiveProxy::comes_true([&] {
+      live.serve(link, "a");
+      return live.data({"ledger"})["entries"].size() > 0;
+    }));
+    const Json entry = live.data({"ledger", "a"})["entries"][0];
+    EXPECT_EQ(entry["name"], "slow");
+    EXPECT_EQ(entry["rule"], "slow");
+    EXPECT_EQ(entry["rate"], 16384);
+    EXPECT_EQ(entry["goes_on"], true);
+    EXPECT_THAT(live.ctl({"ledger"}).output, HasSubstr("limit 16 KiB/s"));
+  }
+  EXPECT_EQ(live.proxy().process().stop().code, 0);
+  live.proxy().start();
+  const Json entries = live.data({"ledger", "a"})["entries"];
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0]["goes_on"], false);
+  EXPECT_EQ(live.data({"ledger", "other"})["entries"].size(), 0U);
+}
+
 TEST(LivePast, ProxiesOfASiteAreAddedUp) {
   LiveProxy one;
   LiveProxy other;

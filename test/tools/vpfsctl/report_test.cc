@@ -245,5 +245,37 @@ TEST(Printable, ShortensAtCodePoints) {
   EXPECT_EQ(shortened("abc", 1), "~");
 }
 
+TEST_F(Reports, TheLedgerHasARowForEachEntry) {
+  control::Envelope reply;
+  control::LedgerEntry& entry = *reply.mutable_ledger_reply()->add_entries();
+  entry.set_begin_at(kNoon);
+  entry.set_end_at(kNoon + 60);
+  entry.set_name("job-1");
+  entry.set_jobid("1");
+  entry.set_cause(control::LedgerEntry::LIMIT);
+  entry.set_rate(4 << 20);
+  entry.set_rule("jobs");
+  entry.set_held_us(30'500'000);
+  entry.set_bytes(240 << 20);
+  entry.set_operations(240);
+  entry.set_longest_wait_us(250'000);
+  control::LedgerEntry& other = *reply.mutable_ledger_reply()->add_entries();
+  other.set_begin_at(kNoon);
+  other.set_name("job-2");
+  other.set_cause(control::LedgerEntry::TRAFFIC_CLASS);
+  other.set_goes_on(true);
+  EXPECT_EQ(output_of({.verb = Verb::ledger}, reply),
+            "BEGIN                END                  NAME   JOB  HELD BY        RULE    HELD   "
+            "   MOVED  REQUESTS  LONGEST WAIT\n"
+            "2026-11-22 12:00:00  2026-11-22 12:01:00  job-1  1    limit 4 MiB/s  jobs  30.5 s  "
+            "240.0 MiB       240         0.2 s\n"
+            "2026-11-22 12:00:00  goes on              job-2  -    other classes  -      0.0 s  "
+            "  0.0 KiB         0         0.0 s\n");
+  control::Envelope nothing;
+  nothing.mutable_ledger_reply();
+  EXPECT_EQ(output_of({.verb = Verb::ledger}, nothing),
+            "nothing was held by a limit or a traffic class\n");
+}
+
 }  // namespace
 }  // namespace vpfs::ctl

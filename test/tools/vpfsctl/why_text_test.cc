@@ -212,12 +212,27 @@ TEST_F(WhyText, FairnessComparesWhatWasGotWithWhatItWasEntitledTo) {
   a.set_wanted_cost(960 << 20);
   a.set_entitled_cost(960 << 20);
   a.set_wanted_all_us(60 * kMicroseconds);
+  a.set_lag_cost(1 << 20);
+  a.set_lag_bound_cost(4 << 20);
   EXPECT_EQ(fairness_text(site({answer("s0", {a, use("b", 60)})})),
             "2026-11-22 12:00:00 to 2026-11-22 12:01:00, at s0\n"
-            "NAME  WEIGHT   ENTITLED     WANTED  DELIVERED   GOT  RULE\n"
-            "a          2  8.0 MiB/s        all  4.0 MiB/s   50%  rule-a\n"
-            "b          2  1.0 MiB/s  1.0 MiB/s  1.0 MiB/s  100%  rule-b\n"
+            "NAME  WEIGHT   ENTITLED     WANTED  DELIVERED   GOT        LAG    BOUND  RULE\n"
+            "a          2  8.0 MiB/s        all  4.0 MiB/s   50%  512.0 KiB  2.0 MiB  rule-a\n"
+            "b          2  1.0 MiB/s  1.0 MiB/s  1.0 MiB/s  100%          -        -  rule-b\n"
             "Jain's index of delivered/entitled: 0.900 of 2 virtual PFSes\n");
+}
+
+TEST_F(WhyText, FairnessShowsTheLagThatIsNearestToItsBound) {
+  control::PastOf near = asked(240);
+  near.set_lag_cost(3 << 20);
+  near.set_lag_bound_cost(4 << 20);
+  control::PastOf far = near;
+  far.set_lag_cost(5 << 20);
+  far.set_lag_bound_cost(50 << 20);
+  for (const auto& answers : {std::vector{answer("s0", {near}), answer("s1", {far})},
+                              std::vector{answer("s0", {far}), answer("s1", {near})}}) {
+    EXPECT_THAT(fairness_text(site(answers)), HasSubstr("3.0 MiB  4.0 MiB"));
+  }
 }
 
 }  // namespace

@@ -174,6 +174,20 @@ Envelope stats_request(bool rules) {
   return request;
 }
 
+Result<Envelope> ledger(const Command& command, WallTime now) {
+  const bool has_time = !command.since.empty() || !command.at.empty();
+  const Result<PastTime> time =
+      read_past_time(has_time ? command.since : "24h", command.at, command.duration, now);
+  VPFS_TRY(time);
+  Envelope request;
+  control::Ledger& body = *request.mutable_ledger();
+  body.set_name(command.name);
+  body.set_back_seconds(time->back_seconds);
+  body.set_from_at(time->from_at);
+  body.set_to_at(time->to_at);
+  return request;
+}
+
 Result<Envelope> past(const Command& command, WallTime now) {
   const Result<PastTime> time = read_past_time(command.since, command.at, command.duration, now);
   VPFS_TRY(time);
@@ -229,6 +243,8 @@ Result<Envelope> to_request(const Command& command, const Names& names, bool jso
     case Verb::why:
     case Verb::fairness:
       return past(command, names.now);
+    case Verb::ledger:
+      return ledger(command, names.now);
     case Verb::reload:
       request.mutable_reload();
       break;

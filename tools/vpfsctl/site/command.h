@@ -31,6 +31,7 @@ enum class Verb {
   who,
   why,
   fairness,
+  ledger,
   reload,
   drain,
   bypass
@@ -55,7 +56,7 @@ struct Command {
   std::string time_limit;
   bool best_effort = false;
   bool atomic = false;
-  std::string since;  // why and fairness, as at and duration
+  std::string since;  // why, fairness and ledger, as at and duration
   std::string at;
   std::string duration;
 };

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/result.h"
+#include "control/store/state_store.h"
+
+namespace vpfs::control {
+
+// A store for what may be written a little later: a full disk is told once, and nothing fails.
+class KeptRecords {
+ public:
+  // `key` is that of the configuration, for the log. Null: nothing is kept.
+  KeptRecords(std::unique_ptr<StateStore> store, std::string_view key)
+      : store_(std::move(store)), key_(key) {}
+
+  [[nodiscard]] bool exists() const { return store_ != nullptr; }
+  // As StateStore::load().
+  [[nodiscard]] Result<StateStore::Loaded> load() { return store_->load(); }
+  // Appends more(), or writes all() if the file was removed or has become long. Returns whether it
+  // is stored. REQUIRES: exists().
+  template <typename More, typename All>
+  bool keep(More&& more, All&& all) {
+    const bool begins_anew = !store_->is_in_place() || store_->wants_replacing();
+    const Result<void> written = begins_anew ? store_->replace(all()) : store_->append(more());
+    if (!written && !has_failed_) {
+      spdlog::error("{}: {}; it is tried again", key_, written.error().message);
+    }
+    if (written && has_failed_) spdlog::info("{} is written again", key_);
+    has_failed_ = !written;
+    return !has_failed_;
+  }
+
+ private:
+  std::unique_ptr<StateStore> store_;
+  std::string_view key_;
+  bool has_failed_ = false;
+};
+
+}  // namespace vpfs::control

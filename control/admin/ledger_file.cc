@@ -1,0 +1,126 @@
+#include "control/admin/ledger_file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace vpfs::control {
+namespace {
+
+using insight::Spell;
+using nlohmann::json;
+
+constexpr int kRecordVersion = 1;
+constexpr std::chrono::hours kKept(24);
+
+json to_json(const Spell& spell) {
+  json made = {{"cause", spell.cause == Spell::Cause::limit ? "limit" : "class"},
+               {"name", spell.name},
+               {"begin", seconds_since_epoch(spell.begin)},
+               {"end", seconds_since_epoch(spell.end)},
+               {"held_us", microseconds_of(spell.held)},
+               {"bytes", spell.bytes},
+               {"operations", spell.operations},
+               {"longest_wait_us", microseconds_of(spell.longest_wait)},
+               {"rules", spell.rules}};
+  if (!spell.jobid.empty()) made["job"] = spell.jobid;
+  if (spell.job_uid) made["uid"] = *spell.job_uid;
+  if (!spell.rule.empty()) made["rule"] = spell.rule;
+  if (spell.rate > 0) made["rate"] = spell.rate;
+  return made;
+}
+
+WallTime wall_time(const json& seconds) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  return WallTime(std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, kMost)));
+}
+
+Duration duration(const json& microseconds) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  return std::chrono::microseconds(std::min(microseconds.get<std::uint64_t>(), kMost));
+}
+
+// Throws what json throws.
+Spell spell_of(const json& from) {
+  Spell made;
+  const auto cause = from.at("cause").get<std::string>();
+  made.cause = cause == "limit" ? Spell::Cause::limit : Spell::Cause::traffic_class;
+  made.name = from.at("name").get<std::string>();
+  made.begin = wall_time(from.at("begin"));
+  made.end = std::max(made.begin, wall_time(from.at("end")));
+  made.held = duration(from.at("held_us"));
+  made.bytes = from.at("bytes").get<std::uint64_t>();
+  made.operations = from.at("operations").get<std::uint64_t>();
+  made.longest_wait = duration(from.at("longest_wait_us"));
+  made.rules = from.at("rules").get<std::uint64_t>();
+  made.jobid = from.value("job", std::string());
+  if (from.contains("uid")) made.job_uid = from.at("uid").get<std::uint32_t>();
+  made.rule = from.value("rule", std::string());
+  made.rate = from.value("rate", std::uint64_t{0});
+  return made;
+}
+
+}  // namespace
+
+std::string ledger_record(const std::vector<Spell>& spells) {
+  json all = json::array();
+  for (const Spell& each : spells) all.push_back(to_json(each));
+  const json record = {{"v", kRecordVersion}, {"spells", std::move(all)}};
+  return record.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<std::vector<Spell>> read_ledger_record(const std::string& record) {
+  std::vector<Spell> spells;
+  try {
+    const json read = json::parse(record);
+    const auto version = read.at("v").get<std::int64_t>();
+    if (version != kRecordVersion) {
+      return fail(fmt::format("is of version {}, and this program knows {}: move the file away",
+                              version, kRecordVersion));
+    }
+    for (const json& each : read.at("spells")) spells.push_back(spell_of(each));
+  } catch (const json::exception& problem) {
+    return fail(fmt::format("holds no entries of a ledger: {}", problem.what()));
+  }
+  return spells;
+}
+
+Result<void> LedgerFile::load(WallTime now, std::vector<std::string>& notes) {
+  if (!records_.exists()) return {};
+  Result<StateStore::Loaded> loaded = records_.load();
+  VPFS_TRY(loaded);
+  for (std::string& note : loaded->notes) notes.push_back("control.ledger: " + note);
+  for (const StateStore::Record& record : loaded->records) {
+    Result<std::vector<Spell>> spells = read_ledger_record(record.text);
+    if (!spells) return fail(fmt::format("{}: {}", record.place, spells.error().message));
+    for (Spell& each : *spells) {
+      if (each.end > now - kKept) spells_.push_back(std::move(each));
+    }
+  }
+  while (spells_.size() > kMost) spells_.pop_front();
+  return {};
+}
+
+void LedgerFile::add(std::vector<Spell> ended, WallTime now) {
+  while (!spells_.empty() && spells_.front().end <= now - kKept) spells_.pop_front();
+  if (ended.empty() && not_stored_.empty()) return;
+  spells_.insert(spells_.end(), ended.begin(), ended.end());
+  while (spells_.size() > kMost) spells_.pop_front();
+  if (!records_.exists()) return;
+  not_stored_.insert(not_stored_.end(), std::make_move_iterator(ended.begin()),
+                     std::make_move_iterator(ended.end()));
+  if (not_stored_.size() > kMost) {
+    not_stored_.erase(not_stored_.begin(), not_stored_.end() - static_cast<std::ptrdiff_t>(kMost));
+  }
+  const bool is_kept = records_.keep([&] { return ledger_record(not_stored_); },
+                                     [&] {
+                                       return ledger_record({spells_.begin(), spells_.end()});
+                                     });
+  if (is_kept) not_stored_.clear();
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,100 @@
+#include "control/insight/spells.h"
+
+#include <algorithm>
+
+namespace vpfs::insight {
+namespace {
+
+using stage::Measure;
+using stage::Measures;
+
+Measure measure_of(Spell::Cause cause) {
+  return cause == Spell::Cause::limit ? Measure::held_by_limit : Measure::held_by_class;
+}
+
+std::uint64_t bytes_of(const Measures& measures) {
+  return measures.of(Measure::read_bytes) + measures.of(Measure::written_bytes);
+}
+
+Spell begin_of(const stage::HistoryReading& reading, Spell::Cause cause, WallTime begin) {
+  Spell made;
+  made.cause = cause;
+  made.name = reading.info->name;
+  made.jobid = reading.jobid;
+  made.job_uid = reading.info->job_uid;
+  if (reading.rule != nullptr) made.rule = *reading.rule;
+  if (reading.info->declared != nullptr) made.rate = reading.info->share().rate.count;
+  made.begin = begin;
+  return made;
+}
+
+bool is_about(const Spell& spell, const stage::HistoryReading& reading) {
+  return reading.rule == nullptr ? spell.rule.empty() : spell.rule == *reading.rule;
+}
+
+}  // namespace
+
+void SpellWatch::add(const stage::History::Second& second, const stage::Activity& activity,
+                     Spell::Cause cause, std::vector<Spell>& ended) {
+  const stage::HistoryReading& reading = *activity.reading;
+  const Measures& measures = activity.measures;
+  const Duration held = measures.time(measure_of(cause));
+  const bool is_held = held > Duration::zero() && held >= second.length / 10;
+  auto known = open_.find({reading.id, cause});
+  if (known == open_.end() && !is_held) return;
+  if (known != open_.end() && is_held &&
+      (known->second.info != reading.info.get() || !is_about(known->second.spell, reading))) {
+    ended.push_back(std::move(known->second.spell));
+    open_.erase(known);
+    known = open_.end();
+  }
+  if (known == open_.end()) {
+    Open begun;
+    begun.spell = begin_of(reading, cause, second.begin);
+    begun.info = reading.info.get();
+    known = open_.emplace(Key(reading.id, cause), std::move(begun)).first;
+  }
+  Open& now = known->second;
+  if (!is_held) {
+    now.quiet_bytes += bytes_of(measures);
+    now.quiet_operations += measures.of(Measure::operations);
+    return;
+  }
+  Spell& spell = now.spell;
+  now.quiet = -1;  // add() counts this second too
+  spell.end = second.end;
+  spell.rules = second.rules;
+  spell.held += held;
+  spell.bytes += std::exchange(now.quiet_bytes, 0) + bytes_of(measures);
+  spell.operations += std::exchange(now.quiet_operations, 0) + measures.of(Measure::operations);
+  spell.longest_wait = std::max(spell.longest_wait, measures.time(Measure::longest_wait));
+}
+
+void SpellWatch::add(const stage::History::Second& second,
+                     std::span<const stage::Activity> activities, std::vector<Spell>& ended) {
+  for (const stage::Activity& each : activities) {
+    add(second, each, Spell::Cause::limit, ended);
+    add(second, each, Spell::Cause::traffic_class, ended);
+  }
+  for (auto each = open_.begin(); each != open_.end();) {
+    if (++each->second.quiet <= kQuiet) {
+      ++each;
+      continue;
+    }
+    ended.push_back(std::move(each->second.spell));
+    each = open_.erase(each);
+  }
+}
+
+void SpellWatch::end_all(std::vector<Spell>& ended) {
+  for (auto& [key, each] : open_) ended.push_back(std::move(each.spell));
+  open_.clear();
+}
+
+std::vector<Spell> SpellWatch::open() const {
+  std::vector<Spell> spells;
+  for (const auto& [key, each] : open_) spells.push_back(each.spell);
+  return spells;
+}
+
+}  // namespace vpfs::insight
