@@ -1,5 +1,6 @@
 // What a real vpfs-proxy and vpfsctl say while a slot is kept for an application that thinks
-// between its requests.
+// between its requests. Whether one is kept depends on how even these times are, so the machine has
+// nothing else to do meanwhile.
 
 #include <optional>
 #include <stdexcept>
