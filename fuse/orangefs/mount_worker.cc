@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -114,7 +115,7 @@ void MountWorker::end_thread() {
 }
 
 template <typename Left>
-void MountWorker::finish(const Peers& workers, Duration patience, Left left) {
+std::size_t MountWorker::finish(const Peers& workers, Duration patience, Left left) {
   const auto all_left = [&] {
     std::size_t sum = 0;
     for (const std::unique_ptr<MountWorker>& worker : workers) sum += left(*worker);
@@ -130,6 +131,7 @@ void MountWorker::finish(const Peers& workers, Duration patience, Left left) {
     }
   }
   current_worker = nullptr;
+  return all_left();
 }
 
 void MountWorker::stop(const Peers& workers) {
@@ -138,13 +140,15 @@ void MountWorker::stop(const Peers& workers) {
   });
   if (!running) return;
   for (const std::unique_ptr<MountWorker>& worker : workers) worker->end_thread();
-  finish(workers, kForDuties, [](const MountWorker& worker) { return worker.duties_; });
+  (void)finish(workers, kForDuties, [](const MountWorker& worker) { return worker.duties_; });
   // Operations hold what goes with the workers, so each comes to its end.
   for (const std::unique_ptr<MountWorker>& worker : workers) worker->session_->close();
   const auto operations = [](const MountWorker& worker) { return worker.operations(); };
-  finish(workers, kForLastCalls, operations);
-  std::size_t left = 0;
-  for (const std::unique_ptr<MountWorker>& worker : workers) left += worker->operations();
+  // Tens of thousands take their time on a busy machine: as long as some end, it goes on.
+  std::size_t left = finish(workers, kForLastCalls, operations);
+  for (std::size_t before = SIZE_MAX; left > 0 && left < before;) {
+    before = std::exchange(left, finish(workers, kForLastCalls, operations));
+  }
   if (left == 0) return;
   spdlog::error("{} operations do not end", left);
   spdlog::shutdown();

@@ -94,9 +94,10 @@ class MountWorker {
  private:
   void run();
   void end_thread();
-  // Runs what the workers have to do on this thread instead of theirs, until that many are left.
+  // Runs what the workers have to do on this thread instead of theirs, until nothing is left or its
+  // patience ends. Returns how many are left.
   template <typename Left>
-  static void finish(const Peers& workers, Duration patience, Left left);
+  static std::size_t finish(const Peers& workers, Duration patience, Left left);
   void begin_to_listen();
   void stop_listening();
   void wait_for_message();
