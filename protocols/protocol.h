@@ -50,6 +50,8 @@ struct IoDescription {
   // the file on every connection; zero: not known (see FinishedIo::file_size).
   bool may_be_short = false;
   std::uint64_t file = 0;
+  // Where the I/O begins in this server's part of the file.
+  std::optional<std::uint64_t> offset = std::nullopt;
 };
 
 // An I/O that the data server has finished.

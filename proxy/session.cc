@@ -44,7 +44,8 @@ Session::Session(Worker& worker, net::Descriptor client, net::Descriptor server,
       to_server_(*this, worker.pump_thread(), Sender::client, client_, server_),
       to_client_(*this, worker.pump_thread(), Sender::server, server_, client_),
       ios_(worker.table_seed()),
-      client_stall_(shared_.stalls, client_endpoint.address()) {}
+      client_stall_(shared_.stalls, client_endpoint.address()),
+      recorded_source_(worker.dispatcher(), ++shared_.connections_numbered, identity_.address()) {}
 
 Session::~Session() = default;
 
@@ -139,6 +140,9 @@ void Session::hold(std::span<const std::byte> message) {
   io.device = description.device.value_or(0);
   io.client = identity_.id();
   io.fingerprint = description.fingerprint;
+  if (const std::uint32_t recording = worker_.dispatcher().recording(); recording != 0) {
+    io.source = recorded_source_.of(description, recording, hint(std::string(stage::kJobHint)));
+  }
   estimate(io, description);
   io.message.assign(message.begin(), message.end());
   ios_.insert(io.key, &io);

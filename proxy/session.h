@@ -14,6 +14,7 @@
 #include "proxy/pump/pump.h"
 #include "proxy/pump/pump_owner.h"
 #include "proxy/pump/pump_socket.h"
+#include "proxy/recorded_source.h"
 #include "proxy/watchdogs.h"
 #include "proxy/worker.h"
 #include "stage/held.h"
@@ -120,6 +121,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   HangUpWatch hang_up_;
   AnswerWatch answers_;
   ClientStallWatch client_stall_;
+  RecordedSource recorded_source_;
   std::size_t on_their_way_ = 0;  // requests that were submitted on probation
   std::vector<IoKey> parked_;     // held requests, not submitted, by arrival
   std::size_t refused_ = 0;       // since the last check_time()

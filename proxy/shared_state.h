@@ -61,6 +61,7 @@ struct SharedState {
   // Nothing: each connection goes to its client's original destination, on this host.
   const std::optional<net::Endpoint> upstream;
   Counters counters;
+  std::atomic<std::uint64_t> connections_numbered = 0;
   OpenFileUsers open_files;
   RecentMap<std::uint64_t> file_sizes;  // by IoDescription::file; the last known size
   StallBudgets stalls;

@@ -4,8 +4,10 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "schedulers/hold_times.h"
 #include "schedulers/request.h"
 #include "stage/place.h"
+#include "stage/recorder/recorded.h"
 
 namespace vpfs::stage {
 
@@ -48,6 +50,24 @@ struct Held : IoRequest {
   bool came_again_at_once = false;
   std::size_t held_at = 0;        // while queued: its index in ClientLimits
   bool waits_for_client = false;  // parked because its client is slow
+  // For a recording; set by the owner while there is one.
+  struct Source {
+    std::uint32_t recording = 0;  // of that number; 0: of none
+    std::uint32_t origin = 0;     // Recorder::number_of() its origin
+    std::uint32_t uid = Recorded::kNoUser;
+    std::uint64_t file = 0;
+    std::uint64_t offset = Recorded::kNoOffset;
+  };
+  Source source;
+  // The stage's own: when it began to wait, how long its queues had been held before, and then what
+  // held it.
+  struct Noted {
+    std::uint32_t recording = 0;  // of that number; 0: of none
+    std::uint32_t schedulers = 0;
+    HoldTimes held = {};
+    RecordedReason reason = RecordedReason::nothing;
+  };
+  Noted noted;
 
   [[nodiscard]] VirtualPfsId virtual_pfs() const { return {.app = app, .generation = generation}; }
   void set_place(const Place& place) {

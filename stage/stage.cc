@@ -142,6 +142,7 @@ VirtualPfs& Stage::enter(Held& io, TimePoint now) {
   VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
   VirtualPfs& pfs = table_[io.app];
   if (std::exchange(io.is_counted, true)) return pfs;
+  io.noted.recording = 0;
   if (io.size_is_estimated) {
     io.size = pfs.read_yield.expected(io.asked);
     io.cost = cost_model_.cost(io.kind, io.size);
@@ -201,6 +202,7 @@ void Stage::arrive(Held& io, TimePoint now) {
   if (io.unscheduled) return queue_unscheduled(io);
   io.lane = lane_of(io, now);
   clients_.queued(io, now);
+  if (recorder_ != nullptr) note_wait(io, now);
   scheduler_of(io).enqueue(io, now);
 }
 
@@ -229,6 +231,7 @@ TimePoint Stage::release(Lanes::Lane& lane, TimePoint now, std::vector<Held*>& l
     const Scheduler::Decision decision = lane.scheduler->next(now);
     if (decision.request == nullptr) return decision.until;
     auto& io = static_cast<Held&>(*decision.request);
+    if (recorder_ != nullptr) io.noted.reason = reason_so_far(io, now);
     dispatch(io, now, let_go);
     Counters& counters = table_.counters(io.app);
     counters.cost_sent += io.cost;
@@ -273,6 +276,7 @@ void Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
                       client.name));
     }
     leave_queue(*io, now);
+    if (recorder_ != nullptr) note_end(*io, RecordedEnd::refused, {}, now);
     leave(*io, now);
     io->state = Held::State::excess;
     let_go.push_back(io);
@@ -300,6 +304,12 @@ void Stage::end(Held& io, const Ended& how, TimePoint now) {
   VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
   VirtualPfs& pfs = table_[io.app];
   Counters& counters = table_.counters(io.app);
+  if (recorder_ != nullptr) {
+    const RecordedEnd end = how.refused  ? RecordedEnd::refused
+                            : how.failed ? RecordedEnd::failed
+                                         : RecordedEnd::done;
+    note_end(io, end, how.moved, now);
+  }
   if (how.refused) {
     counters.refused.of(io.kind).add(io.size);
   } else {
@@ -342,6 +352,7 @@ bool Stage::take_back(Held& io, TimePoint now) {
 bool Stage::refuse(Held& io, TimePoint now) {
   if (!take_back(io, now)) return false;
   table_.counters(io.app).refused.of(io.kind).add(io.size);
+  if (recorder_ != nullptr) note_end(io, RecordedEnd::refused, {}, now);
   leave(io, now);
   return true;
 }
@@ -376,6 +387,7 @@ Stage::Contenders Stage::contenders(const Held& io) const {
 }
 
 void Stage::abandon(Held& io, TimePoint now) {
+  if (recorder_ != nullptr && io.is_counted) note_end(io, RecordedEnd::abandoned, {}, now);
   switch (io.state) {
     case Held::State::parked:
     case Held::State::given_up:

@@ -19,6 +19,8 @@
 #include "stage/held.h"
 #include "stage/history_reading.h"
 #include "stage/lanes.h"
+#include "stage/recorder/recorded.h"
+#include "stage/recorder/recorder.h"
 #include "stage/rule_rows.h"
 #include "stage/rules/classifier.h"
 #include "stage/shadow_limits.h"
@@ -171,6 +173,11 @@ class Stage {
   // Frees at most `most` of their numbers.
   void retire(std::size_t most, TimePoint now);
 
+  // Every request that ends from now on is written to the recorder, which outlives that; null: to
+  // none.
+  void record(Recorder* recorder) { recorder_ = recorder; }
+  [[nodiscard]] Recorder* recorder() const { return recorder_; }
+
   // Queues of each virtual PFS, one for each lane and traffic class. The cost of copying a row
   // grows with it.
   [[nodiscard]] std::size_t queues_of_each() const;
@@ -218,6 +225,10 @@ class Stage {
   void leave_queue(Held& io, TimePoint now);
   void complete(Held& io, Cost cost, TimePoint now);
   void give_slot_back(Held& io, TimePoint now);
+  // For the recorder, if there is one.
+  void note_wait(Held& io, TimePoint now);
+  [[nodiscard]] RecordedReason reason_so_far(const Held& io, TimePoint now);
+  void note_end(const Held& io, RecordedEnd how, Bytes moved, TimePoint now);
   void set_shares(const std::vector<AppId>& apps, TimePoint now);
   void set_shares(Lanes::Lane& lane, const std::vector<AppId>& apps, TimePoint now);
   // Tells a new scheduler all virtual PFSes.
@@ -269,6 +280,7 @@ class Stage {
   std::uint32_t schedulers_ = 0;              // generation of the schedulers
   std::vector<AppId> idle_;                   // waiting for retire()
   std::size_t next_row_ = 0;                  // of find_idle()
+  Recorder* recorder_ = nullptr;
   std::vector<std::string> notices_;
 };
 

@@ -33,6 +33,22 @@ void StageGate::bypass(bool on, TimePoint now) {
   ask_all_again();
 }
 
+void StageGate::record(stage::Recorder* recorder, TimePoint now) {
+  inspect(now, [&](stage::Stage& stage, TimePoint) {
+    stage.record(recorder);
+    recording_.store(recorder == nullptr ? 0 : recorder->settings().number,
+                     std::memory_order_relaxed);
+  });
+}
+
+std::optional<std::uint32_t> StageGate::number_of(const stage::Origin& origin,
+                                                  std::uint32_t recording) {
+  const std::lock_guard lock(mutex_);
+  stage::Recorder* const recorder = stage_.recorder();
+  if (recorder == nullptr || recorder->settings().number != recording) return std::nullopt;
+  return recorder->number_of(origin);
+}
+
 void StageGate::retire_idle(TimePoint now) {
   for (bool more = true; more;) {
     inspect(now, [&](stage::Stage& stage, TimePoint at) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -55,6 +57,18 @@ class StageGate {
   void bypass(bool on, TimePoint now);
   // Takes no lock.
   [[nodiscard]] bool bypassed() const { return bypassed_.load(std::memory_order_relaxed); }
+
+  // Requests that end from now on are written to the recorder, until another call; null: to none.
+  // The recorder outlives that.
+  void record(stage::Recorder* recorder, TimePoint now);
+  // The number of the recording, which tells owners to describe where requests come from
+  // (stage::Held::source); zero: there is none. Takes no lock.
+  [[nodiscard]] std::uint32_t recording() const {
+    return recording_.load(std::memory_order_relaxed);
+  }
+  // An origin's number in that recording; nothing if it has ended.
+  [[nodiscard]] std::optional<std::uint32_t> number_of(const stage::Origin& origin,
+                                                       std::uint32_t recording);
 
   // Takes on a coordinator's cycle, which came at `now`, one block of virtual PFSes at a time, so
   // that no thread waits long for the lock. Then ask_again() is called, so that the owner learns
@@ -114,6 +128,7 @@ class StageGate {
   [[nodiscard]] std::size_t rows_at_once(TimePoint now);
 
   std::atomic<bool> bypassed_ = false;  // the stage's, for readers without the lock
+  std::atomic<std::uint32_t> recording_ = 0;
 
   std::mutex cycle_mutex_;  // taken first; one cycle is taken on at a time
   CourteousMutex mutex_;

@@ -92,6 +92,18 @@ IoGate::Belonging IoGate::belonging_of(const IoRequest& request, stage::Stage& s
   return belongs;
 }
 
+stage::Held::Source IoGate::source_of(const IoRequest& request, stage::Recorder& recorder) {
+  const Opener& opener = request.file ? request.file->opener : request.caller;
+  const auto process = static_cast<std::uint64_t>(request.process);
+  const bool is_io = request.kind != IoKind::metadata;
+  return {.recording = recorder.settings().number,
+          .origin = recorder.number_of(
+              stage::Origin{.connection = process, .client = {}, .jobid = opener.jobid}),
+          .uid = opener.uid,
+          .file = request.inode,
+          .offset = is_io ? request.offset : stage::Recorded::kNoOffset};
+}
+
 void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
                     std::vector<IoRequest*>& go) {
   TimePoint until = kNever;
@@ -105,6 +117,7 @@ void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
     request.size = request.asked = Bytes{size};
     request.cost = settings_->cost_model.cost(request.kind, request.size);
     request.arrival = at;
+    if (stage.recorder() != nullptr) request.source = source_of(request, *stage.recorder());
     stage.arrive(request, at);
     request.held_until = held_until(request, at);
     until = release(stage, at, go);

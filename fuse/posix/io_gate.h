@@ -104,6 +104,8 @@ class IoGate final : public control::StageGate {
 
   [[nodiscard]] Belonging belonging_of(const IoRequest& request, stage::Stage& stage,
                                        TimePoint now);
+  [[nodiscard]] static stage::Held::Source source_of(const IoRequest& request,
+                                                     stage::Recorder& recorder);
   [[nodiscard]] TimePoint release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go);
   // The request is held from now on, and when it is not any more.
   void hold(IoRequest& request);

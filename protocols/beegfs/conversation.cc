@@ -146,7 +146,8 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
            .directory = io->path.directory,
            .open_file = io->file_handle,
            .fingerprint = fingerprint(header, *io),
-           .may_be_short = is_read_};
+           .may_be_short = is_read_,
+           .offset = static_cast<std::uint64_t>(io->offset)};
   if ((io->path.flags & PathInfo::kHasOrigin) != 0) held_.owner = io->path.owner;
   return {.action = Step::Action::hold, .size = header.length};
 }

@@ -143,6 +143,9 @@ Step OrangefsConversation::hold_io(const BmiHeader& header, std::span<const std:
            .uid = several_uids_ ? std::nullopt : uid_,
            .may_be_short = io->op == Op::io && io->io_type == IoType::read,
            .file = file};
+  if (io->part.kind != IoPart::Kind::unknown) {
+    held_.offset = static_cast<std::uint64_t>(io->part.begin);
+  }
   held_hints_ = io->hints;
   held_part_ = io->part;
   return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};

@@ -1,0 +1,62 @@
+// The part of Stage that tells a recorder of requests.
+#include <algorithm>
+
+#include "stage/stage.h"
+
+namespace vpfs::stage {
+namespace {
+
+bool was_sent(const Held& io) {
+  return io.state == Held::State::released || io.state == Held::State::outstanding ||
+         io.state == Held::State::given_up;
+}
+
+HoldTimes difference(const HoldTimes& now, const HoldTimes& before) {
+  return {.limit = now.limit - before.limit,
+          .share = now.share - before.share,
+          .depth = now.depth - before.depth,
+          .traffic_class = now.traffic_class - before.traffic_class};
+}
+
+}  // namespace
+
+void Stage::note_wait(Held& io, TimePoint now) {
+  io.noted = {.recording = recorder_->settings().number,
+              .schedulers = schedulers_,
+              .held = scheduler_of(io).held(io.app, now)};
+}
+
+// While a request waits, the head of its queue does, which may be another one. What held the heads
+// held it.
+RecordedReason Stage::reason_so_far(const Held& io, TimePoint now) {
+  if (io.unscheduled || io.noted.recording != recorder_->settings().number) {
+    return RecordedReason::nothing;
+  }
+  if (io.noted.schedulers != schedulers_) return io.noted.reason;
+  return reason_of(difference(scheduler_of(io).held(io.app, now), io.noted.held));
+}
+
+void Stage::note_end(const Held& io, RecordedEnd how, Bytes moved, TimePoint now) {
+  const Recorder::Settings& recording = recorder_->settings();
+  const bool sent = was_sent(io);
+  const TimePoint left = sent ? io.sent : now;
+  const bool is_noted = !io.unscheduled && io.noted.recording == recording.number;
+  const RecordedReason noted = is_noted ? io.noted.reason : RecordedReason::nothing;
+  const Held::Source source = io.source.recording == recording.number ? io.source : Held::Source();
+  recorder_->write({.arrival_ns = (io.arrival - recording.begin).count(),
+                    .file = source.file,
+                    .offset = source.offset,
+                    .asked = std::max(io.asked, io.size).count,
+                    .moved = moved.count,
+                    .wait = Recorded::ticks(left - io.arrival),
+                    .service = Recorded::ticks(now - left),
+                    .origin = source.origin,
+                    .uid = source.uid,
+                    .kind = io.kind,
+                    .reason = sent ? noted : reason_so_far(io, now),
+                    .end = how,
+                    .unscheduled = io.unscheduled},
+                   io.virtual_pfs(), table_[io.app].info->name, now);
+}
+
+}  // namespace vpfs::stage
