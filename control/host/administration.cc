@@ -58,7 +58,8 @@ Administration::Administration(Parts parts)
       clock_(parts.clock),
       now_(parts.now),
       rules_(live_, names_, now_),
-      past_(std::move(parts.history)) {}
+      past_(std::move(parts.history)),
+      recordings_(gate_) {}
 
 WantedNames Administration::names_of(const Envelope& request, const Caller& caller,
                                      ReadRequest& read) const {
@@ -108,6 +109,10 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
       return deliver(answer, ledger(request.ledger(), caller), [](Envelope& to, LedgerReply reply) {
         *to.mutable_ledger_reply() = std::move(reply);
       });
+    case Envelope::kRecord:
+      return deliver(
+          answer, recordings_.answer(request.record(), clock_.now(), now_()),
+          [](Envelope& to, RecordReply reply) { *to.mutable_record_reply() = std::move(reply); });
     case Envelope::kSite:
       return send_ack(answer, in_force(site(request.site(), caller, read)));
     case Envelope::kBypass:
@@ -119,6 +124,7 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
 
 void Administration::tick() {
   (void)rules_.tick();
+  recordings_.tick(clock_.now());
   put_into_force();
   write_history();
 }

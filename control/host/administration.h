@@ -11,6 +11,7 @@
 #include "control/admin/live_state.h"
 #include "control/admin/name_lookups.h"
 #include "control/admin/past_questions.h"
+#include "control/admin/recordings.h"
 #include "control/admin/rule_administration.h"
 #include "control/admin/stage_snapshot.h"
 #include "control/gate/stage_gate.h"
@@ -102,6 +103,7 @@ class Administration {
   SnapshotReader reader_;
   RuleAdministration rules_;
   PastQuestions past_;
+  Recordings recordings_;
   // Callers that see only own jobs share one report a second, since any user may be one.
   StageSnapshot seen_by_others_;
   WallTime seen_at_ = {};

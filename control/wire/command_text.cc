@@ -104,6 +104,22 @@ std::string command_text(const Envelope& request) {
       words.add("--for", request.bypass().for_seconds());
       return std::move(words).text();
     }
+    case Envelope::kRecord: {
+      Words words("record " + lower(Record::Action_Name(request.record().action())));
+      words.add("--size", request.record().bytes());
+      words.add("--for", request.record().for_seconds());
+      return std::move(words).text();
+    }
+    case Envelope::kPast: {
+      Words words(request.past().name().empty() ? "fairness" : "why");
+      if (!request.past().name().empty()) words.add(request.past().name());
+      return std::move(words).text();
+    }
+    case Envelope::kLedger: {
+      Words words("ledger");
+      if (!request.ledger().name().empty()) words.add(request.ledger().name());
+      return std::move(words).text();
+    }
     case Envelope::kWhy: {
       Words words("who");
       if (!request.why().who().empty()) words.add(request.why().who());

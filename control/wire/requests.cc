@@ -21,6 +21,11 @@ Rights right_for_jobs(const Envelope& request) {
   return is_list(request) ? Rights::own : Rights::change;
 }
 
+Rights right_for_recordings(const Envelope& request) {
+  const Record::Action action = request.record().action();
+  return action == Record::SHOW || action == Record::READ ? Rights::read : Rights::change;
+}
+
 Rights right_inside(const Envelope& request) {
   const Envelope& inside = request.forward().request();
   return inside.has_forward() ? Rights::change : needed_right(inside);
@@ -35,6 +40,7 @@ constexpr RequestKind kKinds[] = {
     {.body = Envelope::kWhy, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kPast, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kLedger, .needs = always<Rights::own>, .forwarding = Forwarding::always},
+    {.body = Envelope::kRecord, .needs = right_for_recordings, .forwarding = Forwarding::always},
     {.body = Envelope::kStatus, .needs = always<Rights::read>, .forwarding = Forwarding::always},
     {.body = Envelope::kReload, .needs = always<Rights::change>, .forwarding = Forwarding::always},
     {.body = Envelope::kDrain, .needs = always<Rights::change>, .forwarding = Forwarding::always},

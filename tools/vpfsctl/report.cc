@@ -7,6 +7,7 @@
 
 #include "tools/vpfsctl/job_stats.h"
 #include "tools/vpfsctl/ledger_text.h"
+#include "tools/vpfsctl/record_text.h"
 #include "tools/vpfsctl/rule_tables.h"
 #include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/status_text.h"
@@ -64,6 +65,8 @@ std::string text_of(const Command& command, const control::Envelope& reply) {
                                             : done_text(reply.job_reply().text());
     case control::Envelope::kLedgerReply:
       return ledger_text(reply.ledger_reply());
+    case control::Envelope::kRecordReply:
+      return record_text(reply.record_reply());
     case control::Envelope::kWhyReply:
       return who_text(reply.why_reply(), command.name);
     case control::Envelope::kStatsReply:

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "control/wire/accounts.h"
 #include "tools/vpfsctl/coordinator_status.h"
 #include "tools/vpfsctl/fairness_text.h"
+#include "tools/vpfsctl/record_dump.h"
 #include "tools/vpfsctl/report.h"
 #include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/atomic.h"
@@ -131,6 +133,42 @@ ExitCode print_past(const CtlSettings& settings, std::span<const ProxyAnswer> an
   return code;
 }
 
+// Writes the recording of the one stage that is asked into a file.
+ExitCode run_record_dump(const CtlSettings& settings, const AskStages& ask,
+                         const UsageErrors& usage_error) {
+  const Command& command = settings.command;
+  const std::map<std::string, DumpFormat> formats = {{"", format_of(command.file_name)},
+                                                     {"json", DumpFormat::json},
+                                                     {"perfetto", DumpFormat::perfetto},
+                                                     {"fio", DumpFormat::fio}};
+  const auto format = formats.find(command.format);
+  if (format == formats.end()) {
+    return usage_error(fmt::format("--format: \"{}\" is not known: expected json, perfetto or fio",
+                                   command.format));
+  }
+  const Result<Fetched> fetched = fetch_recording(ask);
+  if (!fetched) {
+    fmt::print(stderr, "vpfsctl: {}\n", fetched.error().message);
+    return ExitCode::refused;
+  }
+  if (fetched->failures.size() > 1) {
+    return usage_error(
+        fmt::format("record dump: expected one proxy, and these are {}", fetched->failures.size()));
+  }
+  for (const ProxyAnswer& answer : fetched->failures) {
+    write(error_text(answer, ""), stderr);
+    return exit_code(fetched->failures);
+  }
+  const Result<std::string> written =
+      write_recording(fetched->recording, command.file_name, format->second);
+  if (!written) {
+    fmt::print(stderr, "vpfsctl: {}\n", written.error().message);
+    return ExitCode::refused;
+  }
+  fmt::print("{}\n", *written);
+  return ExitCode::done;
+}
+
 ExitCode print(const CtlSettings& settings, std::span<const ProxyAnswer> answers,
                const control::Envelope& request, const std::string& version) {
   if (request.has_past() && !settings.json) return print_past(settings, answers);
@@ -194,6 +232,10 @@ ExitCode run_with_coordinator(const CtlSettings& settings, SiteOptions options,
   if (settings.command.verb == Verb::status && !settings.json && settings.stages.empty()) {
     return run_coordinator_status(coordinator);
   }
+  if (settings.command.verb == Verb::record_dump) {
+    return run_record_dump(
+        settings, [&](const auto& each) { return ask(coordinator, settings, each); }, usage_error);
+  }
   const std::vector<ProxyAnswer> answers = ask(coordinator, settings, request);
   return print(settings, answers, request, version);
 }
@@ -240,6 +282,10 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
   AskedProxies proxies(std::move(chosen->targets), std::move(*options));
   if (command.verb == Verb::stat && !settings.json)
     return run_stat(proxies, settings.top, *request);
+  if (command.verb == Verb::record_dump) {
+    return run_record_dump(
+        settings, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
+  }
   const std::vector<ProxyAnswer> answers = ask(proxies, command, *request, *timeout);
   return print(settings, answers, *request, version);
 }

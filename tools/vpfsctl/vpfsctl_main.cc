@@ -200,6 +200,34 @@ void add_past(const Command& app, CtlSettings& settings) {
   }
 }
 
+void add_record_commands(const Command& app, CtlSettings& settings) {
+  auto& command = settings.command;
+  const Command record =
+      app.add_command("record", "record all requests, to look at and to try rules on");
+  record.require_command();
+  const Command start =
+      add_command(record, settings, Verb::record_start, "start", "begin to record, in memory");
+  command.size = "256MiB";
+  start
+      .add_option("--size", command.size,
+                  "memory to take, 64 bytes for each request; otherwise 256MiB")
+      .value_name("SIZE");
+  start.add_option("--for", command.duration, "end after this time; otherwise at `record stop`")
+      .value_name("TIME");
+  add_command(record, settings, Verb::record_stop, "stop",
+              "end the recording; what there is stays in memory");
+  add_command(record, settings, Verb::record_show, "show", "tell how much is recorded");
+  add_command(record, settings, Verb::record_drop, "drop",
+              "end the recording and give its memory back");
+  const Command dump = add_command(record, settings, Verb::record_dump, "dump",
+                                   "write the recording of one proxy into a file");
+  dump.add_option("FILE", command.file_name, "the file").required();
+  dump.add_option("--format", command.format,
+                  "json, perfetto or fio; otherwise by the end of FILE: .perfetto-trace, .iolog, "
+                  "else json")
+      .value_name("FORMAT");
+}
+
 void add_administration(const Command& app, CtlSettings& settings) {
   add_command(app, settings, Verb::reload, "reload", "read the configuration file again");
   add_command(app, settings, Verb::drain, "drain", "accept no clients, finish, and exit");
@@ -243,6 +271,7 @@ int run(int argc, char** argv) {
   add_job_commands(app, settings);
   add_views(app, settings);
   add_past(app, settings);
+  add_record_commands(app, settings);
   add_administration(app, settings);
   std::vector<std::string> arguments =
       vpfs::ctl::split_quoted_rule(std::vector<std::string>(argv, argv + argc));

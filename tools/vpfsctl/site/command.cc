@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "tools/vpfsctl/site/past_time.h"
 #include "tools/vpfsctl/site/words.h"
 
@@ -174,6 +175,25 @@ Envelope stats_request(bool rules) {
   return request;
 }
 
+Envelope record_action(control::Record::Action action) {
+  Envelope request;
+  request.mutable_record()->set_action(action);
+  return request;
+}
+
+Result<Envelope> record_start(const Command& command) {
+  Envelope request = record_action(control::Record::START);
+  const Result<Bytes> size = parse_bytes(command.size);
+  if (!size) return fail("--size: " + size.error().message);
+  request.mutable_record()->set_bytes(size->count);
+  if (command.duration.empty()) return request;
+  const Result<std::uint64_t> seconds = parse_seconds(command.duration);
+  if (!seconds) return fail("--for: " + seconds.error().message);
+  if (*seconds == 0) return fail("--for: expected a time, such as 10m");
+  request.mutable_record()->set_for_seconds(*seconds);
+  return request;
+}
+
 Result<Envelope> ledger(const Command& command, WallTime now) {
   const bool has_time = !command.since.empty() || !command.at.empty();
   const Result<PastTime> time =
@@ -245,6 +265,15 @@ Result<Envelope> to_request(const Command& command, const Names& names, bool jso
       return past(command, names.now);
     case Verb::ledger:
       return ledger(command, names.now);
+    case Verb::record_show:
+    case Verb::record_dump:
+      return record_action(control::Record::SHOW);
+    case Verb::record_start:
+      return record_start(command);
+    case Verb::record_stop:
+      return record_action(control::Record::STOP);
+    case Verb::record_drop:
+      return record_action(control::Record::DROP);
     case Verb::reload:
       request.mutable_reload();
       break;

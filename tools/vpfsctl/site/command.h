@@ -32,6 +32,11 @@ enum class Verb {
   why,
   fairness,
   ledger,
+  record_show,
+  record_start,
+  record_stop,
+  record_drop,
+  record_dump,
   reload,
   drain,
   bypass
@@ -56,7 +61,9 @@ struct Command {
   std::string time_limit;
   bool best_effort = false;
   bool atomic = false;
-  std::string since;  // why, fairness and ledger, as at and duration
+  std::string size;    // record start, and `duration`
+  std::string format;  // record dump, with `file_name`
+  std::string since;   // why, fairness and ledger, as at and duration
   std::string at;
   std::string duration;
 };

@@ -1,0 +1,181 @@
+#include "control/admin/recordings.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "control/wire/protocol.h"
+
+namespace vpfs::control {
+namespace {
+
+// Words are sent as they are in memory.
+static_assert(std::endian::native == std::endian::little);
+
+// Of a mount, whose requests come from no address: "".
+std::string text_of(const stage::Address& address) {
+  const stage::Address::Bytes& bytes = address.bytes();
+  if (address == stage::Address()) return "";
+  constexpr std::array<std::uint8_t, 12> kIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  const bool is_ipv4 = std::equal(kIpv4.begin(), kIpv4.end(), bytes.begin());
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  ::inet_ntop(is_ipv4 ? AF_INET : AF_INET6, bytes.data() + (is_ipv4 ? kIpv4.size() : 0),
+              text.data(), text.size());
+  return text.data();
+}
+
+Error invalid(std::string place, std::string text) {
+  return make_error(Error::INVALID, std::move(place), std::move(text));
+}
+
+std::uint64_t seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  std::uint64_t kib = 0;
+  while (file >> word) {
+    if (word == "MemAvailable:" && file >> kib) return kib * 1024;
+  }
+  return std::nullopt;
+}
+
+std::expected<RecordReply, Error> Recordings::answer(const Record& request, TimePoint now,
+                                                     WallTime wall) {
+  tick(now);
+  switch (request.action()) {
+    case Record::SHOW:
+      break;
+    case Record::START:
+      if (auto started = start(request, now, wall); !started) {
+        return std::unexpected(std::move(started.error()));
+      }
+      break;
+    case Record::STOP:
+    case Record::DROP:
+      if (recorder_ == nullptr) {
+        return std::unexpected(make_error(Error::NOT_FOUND, "", "there is no recording"));
+      }
+      end(now);
+      if (request.action() == Record::DROP) recorder_.reset();
+      break;
+    case Record::READ:
+      return read(request, now);
+    default:
+      return std::unexpected(invalid("action", "expected show, start, stop, drop or read"));
+  }
+  return described(now);
+}
+
+std::expected<void, Error> Recordings::start(const Record& request, TimePoint now, WallTime wall) {
+  if (running_) {
+    return std::unexpected(make_error(
+        Error::EXISTS, "",
+        fmt::format("a recording is running since {:%F %T} UTC: `record stop` ends it", began_)));
+  }
+  if (request.bytes() < kLeastBytes) {
+    return std::unexpected(invalid("size", fmt::format("expected {} bytes or more", kLeastBytes)));
+  }
+  const std::optional<std::uint64_t> available = available_();
+  if (available && request.bytes() > *available / 2) {
+    return std::unexpected(
+        make_error(Error::UNAVAILABLE, "size",
+                   fmt::format("expected at most {} MiB, half of the memory that is available here",
+                               *available / 2 / 1024 / 1024)));
+  }
+  constexpr std::uint64_t kLongest = std::uint64_t{366} * 24 * 3600;
+  const std::chrono::seconds length(std::min(request.for_seconds(), kLongest));
+  try {
+    recorder_.reset();
+    recorder_ = std::make_unique<stage::Recorder>(
+        stage::Recorder::Settings{.number = last_number_ + 1,
+                                  .requests = request.bytes() / sizeof(stage::Recorded),
+                                  .begin = now,
+                                  .end = length.count() > 0 ? now + length : kNever,
+                                  .seed = seed()});
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(make_error(Error::UNAVAILABLE, "size", "there is no memory for it"));
+  }
+  ++last_number_;
+  running_ = true;
+  began_ = wall;
+  gate_.record(recorder_.get(), now);
+  spdlog::info("recording {} begins: the latest {} requests are kept", last_number_,
+               recorder_->ring().capacity());
+  return {};
+}
+
+void Recordings::end(TimePoint now) {
+  if (!std::exchange(running_, false)) return;
+  gate_.record(nullptr, now);
+  ended_ = std::min(now, recorder_->settings().end);
+  spdlog::info("recording {} has ended: {} requests", last_number_, recorder_->ring().written());
+}
+
+void Recordings::tick(TimePoint now) {
+  if (running_ && now >= recorder_->settings().end) end(now);
+}
+
+RecordReply Recordings::described(TimePoint now) const {
+  RecordReply reply;
+  if (recorder_ == nullptr) return reply;
+  const stage::Recorder::Settings& settings = recorder_->settings();
+  reply.set_number(settings.number);
+  reply.set_running(running_);
+  reply.set_capacity(recorder_->ring().capacity());
+  reply.set_written(recorder_->ring().written());
+  reply.set_began_at(seconds_since_epoch(began_));
+  reply.set_length_us(microseconds_of((running_ ? now : ended_) - settings.begin));
+  if (running_ && settings.end != kNever) reply.set_left_us(microseconds_of(settings.end - now));
+  return reply;
+}
+
+std::expected<RecordReply, Error> Recordings::read(const Record& request, TimePoint now) {
+  if (recorder_ == nullptr || recorder_->settings().number != request.number()) {
+    return std::unexpected(make_error(Error::NOT_FOUND, "number",
+                                      recorder_ == nullptr
+                                          ? "there is no recording: `record start` begins one"
+                                          : "another recording has begun since"));
+  }
+  RecordReply reply = described(now);
+  std::vector<stage::Recorded::Words> words;
+  words.reserve(kRequestsOfAReply);
+  reply.set_first(recorder_->ring().read(request.from(), kRequestsOfAReply, words));
+  reply.set_requests(words.data(), words.size() * sizeof(stage::Recorded::Words));
+  // After the requests, so that all that these name is there.
+  gate_.inspect(now, [&](stage::Stage&, TimePoint) {
+    const auto& names = recorder_->names();
+    for (std::size_t i = request.names(); i < names.size(); ++i) {
+      if (reply.names_size() == kNamesOfAReply) break;
+      reply.add_names(names[i]);
+    }
+    const auto& origins = recorder_->origins();
+    for (std::size_t i = request.origins(); i < origins.size(); ++i) {
+      if (reply.origins_size() == kNamesOfAReply) break;
+      RecordOrigin& to = *reply.add_origins();
+      to.set_connection(origins[i].connection);
+      to.set_client(text_of(origins[i].client));
+      to.set_jobid(origins[i].jobid);
+    }
+  });
+  return reply;
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,184 @@
+#include "tools/recording/json_lines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/recording/words.h"
+
+namespace vpfs::recording {
+namespace {
+
+using nlohmann::json;
+using stage::Recorded;
+
+constexpr int kVersion = 1;
+
+std::string quoted(const std::string& text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Numbers of what has been seen before, by its value.
+template <typename Value>
+class Numbers {
+ public:
+  explicit Numbers(std::vector<Value>& all) : all_(all) {}
+
+  std::uint32_t of(const Value& value) {
+    const auto [found, is_new] = numbers_.try_emplace(value, numbers_.size());
+    if (is_new) all_.push_back(value);
+    return found->second;
+  }
+
+ private:
+  std::vector<Value>& all_;
+  std::map<Value, std::uint32_t> numbers_;
+};
+
+Duration ticks(std::uint32_t count) {
+  return count * Recorded::kTick;
+}
+
+// REQUIRES: the text is a number or missing; throws what json throws otherwise.
+std::uint32_t to_ticks(const json& nanoseconds) {
+  constexpr std::uint64_t kLongest = std::uint64_t{1} << 62;
+  const std::uint64_t count = std::min(nanoseconds.get<std::uint64_t>(), kLongest);
+  return Recorded::ticks(std::chrono::nanoseconds(count));
+}
+
+// Throws std::out_of_range.
+template <typename Value, std::size_t count>
+Value value_at(const json& line, const char* key,
+               const std::array<std::string_view, count>& words) {
+  const auto word = line.at(key).get<std::string>();
+  const auto value = value_of<Value>(words, word);
+  if (!value) throw std::out_of_range(fmt::format("{}: \"{}\" is not known", key, word));
+  return *value;
+}
+
+// Throws what json throws, and std::out_of_range.
+Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Origin>& origins) {
+  Recorded made;
+  made.arrival_ns = line.at("arrival_ns").get<std::int64_t>();
+  made.wait = to_ticks(line.at("wait_ns"));
+  made.service = to_ticks(line.at("service_ns"));
+  made.asked = line.at("asked").get<std::uint64_t>();
+  made.moved = line.at("moved").get<std::uint64_t>();
+  made.kind = value_at<IoKind>(line, "kind", kKinds);
+  made.end = value_at<stage::RecordedEnd>(line, "end", kEnds);
+  if (line.contains("held_by")) {
+    made.reason = value_at<stage::RecordedReason>(line, "held_by", kReasons);
+  }
+  made.unscheduled = line.value("unscheduled", false);
+  if (line.contains("uid")) made.uid = line["uid"].get<std::uint32_t>();
+  if (line.contains("offset")) made.offset = line["offset"].get<std::uint64_t>();
+  if (line.contains("file")) {
+    const auto text = line["file"].get<std::string>();
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), made.file, 16);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      throw std::out_of_range("file: expected a hexadecimal number");
+    }
+  }
+  made.virtual_pfs = names.of(line.at("virtual_pfs").get<std::string>());
+  made.origin = origins.of({.connection = line.at("connection").get<std::uint64_t>(),
+                            .client = line.value("client", std::string()),
+                            .jobid = line.value("job", std::string())});
+  return made;
+}
+
+// Throws what json throws.
+std::uint64_t read_head(const json& line, Recording& to) {
+  constexpr std::uint64_t kLongest = std::uint64_t{1} << 50;
+  constexpr std::int64_t kLatest = std::int64_t{1} << 40;
+  to.stage = line.value("stage", std::string());
+  const std::int64_t began = std::clamp<std::int64_t>(line.at("began_at"), 0, kLatest);
+  to.began = WallTime(std::chrono::seconds(began));
+  to.length =
+      std::chrono::microseconds(std::min(line.at("length_us").get<std::uint64_t>(), kLongest));
+  to.overwritten = line.at("overwritten").get<std::uint64_t>();
+  return line.at("requests").get<std::uint64_t>();
+}
+
+}  // namespace
+
+void write_json_lines(const Recording& recording, const Sink& sink) {
+  sink(fmt::format(R"({{"vpfs_recording":{},"stage":{},"began_at":{},"length_us":{},)"
+                   R"("requests":{},"overwritten":{}}})"
+                   "\n",
+                   kVersion, quoted(recording.stage), seconds_since_epoch(recording.began),
+                   microseconds_of(recording.length), recording.requests.size(),
+                   recording.overwritten));
+  std::vector<std::string> names;
+  for (const std::string& name : recording.names) names.push_back(quoted(name));
+  std::vector<std::string> origins;
+  for (const Origin& origin : recording.origins) {
+    std::string text = fmt::format(R"("connection":{})", origin.connection);
+    if (!origin.client.empty()) text += fmt::format(R"(,"client":{})", quoted(origin.client));
+    if (!origin.jobid.empty()) text += fmt::format(R"(,"job":{})", quoted(origin.jobid));
+    origins.push_back(std::move(text));
+  }
+  for (const Recorded& each : recording.requests) {
+    std::string line = fmt::format(
+        R"({{"arrival_ns":{},"wait_ns":{},"service_ns":{},"kind":"{}","asked":{},"moved":{},)"
+        R"("virtual_pfs":{},"end":"{}",{})",
+        each.arrival_ns, ticks(each.wait).count(), ticks(each.service).count(), word_of(each.kind),
+        each.asked, each.moved, names[each.virtual_pfs], word_of(each.end), origins[each.origin]);
+    if (each.reason != stage::RecordedReason::nothing) {
+      line += fmt::format(R"(,"held_by":"{}")", word_of(each.reason));
+    }
+    if (each.unscheduled) line += R"(,"unscheduled":true)";
+    if (each.uid != Recorded::kNoUser) line += fmt::format(R"(,"uid":{})", each.uid);
+    if (each.file != 0) line += fmt::format(R"(,"file":"{:016x}")", each.file);
+    if (each.offset != Recorded::kNoOffset) line += fmt::format(R"(,"offset":{})", each.offset);
+    line += "}\n";
+    sink(line);
+  }
+}
+
+Result<Recording> read_json_lines(std::istream& in, const std::string& file) {
+  Recording recording;
+  std::string text;
+  const auto wrong = [&](std::size_t line, const std::string& problem) {
+    return fail(fmt::format("{}:{}: {}", file, line, problem));
+  };
+  if (!std::getline(in, text)) return wrong(1, "the file is empty, or cannot be read");
+  std::uint64_t count = 0;
+  try {
+    const json head = json::parse(text);
+    const auto version = head.at("vpfs_recording").get<std::int64_t>();
+    if (version != kVersion) {
+      return wrong(1, fmt::format("is a recording of version {}, and this program knows {}",
+                                  version, kVersion));
+    }
+    count = read_head(head, recording);
+  } catch (const json::exception& problem) {
+    return wrong(
+        1, fmt::format("expected the first line of a recording of vpfsctl: {}", problem.what()));
+  }
+  Numbers<std::string> names(recording.names);
+  Numbers<Origin> origins(recording.origins);
+  std::size_t line = 2;
+  for (; recording.requests.size() < count && std::getline(in, text); ++line) {
+    try {
+      recording.requests.push_back(read_request(json::parse(text), names, origins));
+    } catch (const std::exception& problem) {
+      return wrong(line, fmt::format("expected a request: {}", problem.what()));
+    }
+  }
+  if (recording.requests.size() < count) {
+    return wrong(line, fmt::format("expected {} requests, and the file ends after {}: it was cut",
+                                   count, recording.requests.size()));
+  }
+  if (std::getline(in, text)) {
+    return wrong(line, fmt::format("expected the end of the file after {} requests", count));
+  }
+  return recording;
+}
+
+}  // namespace vpfs::recording

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "stage/recorder/recorded.h"
+
+namespace vpfs::recording {
+
+// Where requests came from, as a control port tells it.
+struct Origin {
+  std::uint64_t connection = 0;  // of a mount: the process
+  std::string client;            // its address; of a mount: ""
+  std::string jobid;             // "": none
+
+  auto operator<=>(const Origin&) const = default;
+};
+
+// What a stage has recorded.
+struct Recording {
+  std::string stage;  // its name
+  WallTime began = {};
+  Duration length = {};
+  std::uint64_t overwritten = 0;   // requests before those that are here
+  std::vector<std::string> names;  // of virtual PFSes; "": one of too many
+  std::vector<Origin> origins;
+  // By their ends. All names and origins are there.
+  std::vector<stage::Recorded> requests;
+
+  [[nodiscard]] const std::string& name_of(const stage::Recorded& request) const {
+    return names[request.virtual_pfs];
+  }
+  [[nodiscard]] const Origin& origin_of(const stage::Recorded& request) const {
+    return origins[request.origin];
+  }
+};
+
+[[nodiscard]] constexpr TimePoint arrival(const stage::Recorded& request) {
+  return TimePoint(std::chrono::nanoseconds(request.arrival_ns));
+}
+[[nodiscard]] constexpr TimePoint sent(const stage::Recorded& request) {
+  return arrival(request) + request.wait * stage::Recorded::kTick;
+}
+[[nodiscard]] constexpr TimePoint end(const stage::Recorded& request) {
+  return sent(request) + request.service * stage::Recorded::kTick;
+}
+
+[[nodiscard]] std::string_view word_of(IoKind kind);
+[[nodiscard]] std::string_view word_of(stage::RecordedReason reason);
+[[nodiscard]] std::string_view word_of(stage::RecordedEnd end);
+
+// Takes the text of a file, part by part.
+using Sink = std::function<void(std::string_view part)>;
+
+}  // namespace vpfs::recording

@@ -1,0 +1,181 @@
+#include "tools/vpfsctl/record_dump.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/recording/fio_iolog.h"
+#include "tools/recording/json_lines.h"
+#include "tools/recording/perfetto.h"
+
+namespace vpfs::ctl {
+namespace {
+
+using recording::Recording;
+using stage::Recorded;
+
+// Words come as they are in the memory of the stage.
+static_assert(std::endian::native == std::endian::little);
+
+class Fetch {
+ public:
+  Fetch(const AskStages& ask, Fetched& to) : ask_(ask), to_(to) {}
+
+  Result<void> run() {
+    control::Record request;
+    std::optional<control::RecordReply> head = ask(request);
+    if (!head) return {};
+    if (head->number() == 0) {
+      return fail(fmt::format("{}: there is no recording: `record start` begins one", name_));
+    }
+    Recording& recording = to_.recording;
+    recording.stage = name_;
+    recording.began = WallTime(std::chrono::seconds(head->began_at()));
+    recording.length =
+        std::chrono::microseconds(std::min(head->length_us(), std::uint64_t{1} << 50));
+    request.set_action(control::Record::READ);
+    request.set_number(head->number());
+    std::uint64_t next = 0;
+    while (next < head->written()) {
+      request.set_from(next);
+      std::optional<control::RecordReply> page = read(request);
+      if (!page) return {};
+      if (page->first() < next || page->requests().empty()) break;
+      recording.overwritten += page->first() - next;
+      VPFS_TRY(add(page->requests()));
+      next = page->first() + page->requests().size() / sizeof(Recorded::Words);
+    }
+    for (const Recorded& each : recording.requests) {
+      if (each.virtual_pfs < recording.names.size() && each.origin < recording.origins.size()) {
+        continue;
+      }
+      return fail(fmt::format("{}: its recording has a request of nobody", name_));
+    }
+    return {};
+  }
+
+ private:
+  std::optional<control::RecordReply> ask(const control::Record& what) {
+    control::Envelope request;
+    *request.mutable_record() = what;
+    std::vector<ProxyAnswer> answers = ask_(request);
+    if (answers.size() != 1 || answers.front().outcome != Outcome::done) {
+      to_.failures = std::move(answers);
+      return std::nullopt;
+    }
+    name_ = answers.front().name;
+    return std::move(*answers.front().reply.mutable_record_reply());
+  }
+
+  // A page, and all names that it may use.
+  std::optional<control::RecordReply> read(control::Record request) {
+    std::optional<control::RecordReply> page;
+    for (bool has_all = false; !has_all;) {
+      request.set_names(static_cast<std::uint32_t>(to_.recording.names.size()));
+      request.set_origins(static_cast<std::uint32_t>(to_.recording.origins.size()));
+      std::optional<control::RecordReply> reply = ask(request);
+      if (!reply) return std::nullopt;
+      for (const std::string& name : reply->names()) to_.recording.names.push_back(name);
+      for (const control::RecordOrigin& origin : reply->origins()) {
+        to_.recording.origins.push_back({.connection = origin.connection(),
+                                         .client = origin.client(),
+                                         .jobid = origin.jobid()});
+      }
+      has_all = reply->names().empty() && reply->origins().empty();
+      if (!page) page = std::move(reply);
+      request.set_from(UINT64_MAX);
+    }
+    return page;
+  }
+
+  Result<void> add(const std::string& words) {
+    constexpr std::size_t kSize = sizeof(Recorded::Words);
+    for (std::size_t at = 0; at + kSize <= words.size(); at += kSize) {
+      Recorded::Words one;
+      std::memcpy(one.data(), words.data() + at, kSize);
+      const std::optional<Recorded> request = Recorded::from(one);
+      if (!request) {
+        return fail(
+            fmt::format("{}: its recording has words that this program does not know", name_));
+      }
+      to_.recording.requests.push_back(*request);
+    }
+    return {};
+  }
+
+  const AskStages& ask_;
+  Fetched& to_;
+  std::string name_;
+};
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
+
+Result<Fetched> fetch_recording(const AskStages& ask) {
+  Fetched fetched;
+  VPFS_TRY(Fetch(ask, fetched).run());
+  return fetched;
+}
+
+DumpFormat format_of(const std::string& file) {
+  const std::string_view name = file;
+  if (name.ends_with(".perfetto-trace") || name.ends_with(".pftrace")) return DumpFormat::perfetto;
+  return name.ends_with(".iolog") ? DumpFormat::fio : DumpFormat::json;
+}
+
+Result<std::string> write_recording(const Recording& recording, const std::string& file,
+                                    DumpFormat format) {
+  const std::string unfinished = file + ".unfinished";
+  const auto problem = [&](int error) {
+    const std::string text =
+        fmt::format("{}: cannot be written: {}", file, std::generic_category().message(error));
+    (void)std::remove(unfinished.c_str());
+    return fail(text);
+  };
+  std::unique_ptr<std::FILE, Close> out(std::fopen(unfinished.c_str(), "we"));
+  if (!out) return problem(errno);
+  bool is_good = true;
+  const recording::Sink sink = [&](std::string_view part) {
+    is_good = is_good && std::fwrite(part.data(), 1, part.size(), out.get()) == part.size();
+  };
+  std::string text = fmt::format("{}: {} requests", file, recording.requests.size());
+  switch (format) {
+    case DumpFormat::json:
+      write_json_lines(recording, sink);
+      break;
+    case DumpFormat::perfetto:
+      write_perfetto(recording, sink);
+      break;
+    case DumpFormat::fio:
+      if (const std::uint64_t left_out = write_fio_iolog(recording, sink); left_out > 0) {
+        text += fmt::format(
+            "; {} reads and writes are not in it, since their place in a file is "
+            "not known",
+            left_out);
+      }
+      break;
+  }
+  if (!is_good || std::fflush(out.get()) != 0) return problem(errno);
+  out.reset();
+  if (std::rename(unfinished.c_str(), file.c_str()) != 0) return problem(errno);
+  if (recording.overwritten > 0) {
+    text += fmt::format("; {} before them were overwritten", recording.overwritten);
+  }
+  return text;
+}
+
+}  // namespace vpfs::ctl
