@@ -1,6 +1,7 @@
 #include "tools/sim/inputs.h"
 
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -9,7 +10,9 @@
 #include "base/config_file.h"
 #include "base/config_reader.h"
 #include "sim/proxies/whatif/what_if.h"
+#include "tools/recording/json_lines.h"
 #include "tools/sim/recording.h"
+#include "tools/sim/replay_input.h"
 
 namespace vpfs::sim_tool {
 namespace {
@@ -31,20 +34,28 @@ void read_recordings(sim::Scenario& scenario, const fs::path& folder, ConfigErro
   }
 }
 
+std::optional<proxy::Config> read_config(const std::string& file, const control::HostNames& names,
+                                         std::string& problems) {
+  ConfigErrors errors(file);
+  auto config = load_config(errors, [&](std::string_view text, ConfigErrors& found) {
+    return proxy::parse_config(text, found, nullptr, &names);
+  });
+  problems += errors.to_string();
+  return config;
+}
+
 std::optional<Input> complete(sim::Scenario scenario, const fs::path& file,
                               const control::HostNames& names, ConfigErrors& errors,
                               std::string& problems) {
   read_recordings(scenario, file.parent_path(), errors);
   const fs::path configuration = file.parent_path() / scenario.configuration;
-  ConfigErrors its_errors(configuration.lexically_normal().string());
-  auto config = load_config(its_errors, [&](std::string_view text, ConfigErrors& found) {
-    return proxy::parse_config(text, found, nullptr, &names);
-  });
+  std::string its_problems;
+  auto config = read_config(configuration.lexically_normal().string(), names, its_problems);
   if (config) {
     const std::string problem = sim::problem_of(scenario, *config);
     if (!problem.empty()) errors.add("coordinator.policy", problem);
   }
-  problems += errors.to_string() + its_errors.to_string();
+  problems += errors.to_string() + its_problems;
   if (!config || !errors.empty()) return std::nullopt;
   return WhatIfInput{.name = file.filename().string(),
                      .scenario = std::move(scenario),
@@ -69,6 +80,24 @@ std::optional<Input> read_input(const std::string& file, const control::HostName
   }
   return ClusterInput{.name = fs::path(file).filename().string(),
                       .scenario = std::get<sim::ClusterScenario>(std::move(*scenario))};
+}
+
+std::optional<ReplayInput> read_replay(const std::string& recording, const std::string& config,
+                                       const control::HostNames& names, std::string& problems) {
+  ReplayInput input = {.recording = recording, .config_file = config, .load = {}, .config = {}};
+  std::ifstream file(recording);
+  const auto read = recording::read_json_lines(file, recording);
+  if (!read) {
+    problems += read.error().message + "\n";
+  } else if (auto load = load_of(*read); !load) {
+    problems += fmt::format("{}: {}\n", recording, load.error().message);
+  } else {
+    input.load = std::move(*load);
+  }
+  auto its = read_config(config, names, problems);
+  if (!its || !problems.empty()) return std::nullopt;
+  input.config = std::move(*its);
+  return input;
 }
 
 }  // namespace vpfs::sim_tool

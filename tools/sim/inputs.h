@@ -7,6 +7,7 @@
 #include "control/admin/host_names.h"
 #include "proxy/config/config.h"
 #include "sim/cluster/scenario.h"
+#include "sim/proxies/replay/recorded_io.h"
 #include "sim/proxies/whatif/scenario.h"
 
 namespace vpfs::sim_tool {
@@ -21,6 +22,13 @@ struct ClusterInput {
   std::string name;
   sim::ClusterScenario scenario;
 };
+// A recording of vpfsctl, and the configuration of a proxy to try on it.
+struct ReplayInput {
+  std::string recording;  // files
+  std::string config_file;
+  sim::RecordedLoad load;
+  proxy::Config config;
+};
 using Input = std::variant<WhatIfInput, ClusterInput>;
 
 // Reads a scenario of either kind and the files that it names, which are found from where it is.
@@ -28,5 +36,11 @@ using Input = std::variant<WhatIfInput, ClusterInput>;
 [[nodiscard]] std::optional<Input> read_input(const std::string& file,
                                               const control::HostNames& names,
                                               std::string& problems);
+
+// The same of a recording.
+[[nodiscard]] std::optional<ReplayInput> read_replay(const std::string& recording,
+                                                     const std::string& config,
+                                                     const control::HostNames& names,
+                                                     std::string& problems);
 
 }  // namespace vpfs::sim_tool

@@ -12,10 +12,13 @@
 #include "base/command_line.h"
 #include "control/admin/host_names.h"
 #include "sim/cluster/cluster.h"
+#include "sim/proxies/replay/fitted_device.h"
+#include "sim/proxies/replay/replay.h"
 #include "sim/proxies/whatif/what_if.h"
 #include "tools/sim/cluster_report.h"
 #include "tools/sim/inputs.h"
 #include "tools/sim/progress.h"
+#include "tools/sim/replay_report.h"
 #include "tools/sim/report.h"
 
 namespace vpfs::sim_tool {
@@ -30,6 +33,8 @@ struct Options {
   bool check_config = false;
   std::string json;
   std::string svg;
+  std::string replay;
+  std::string config;
 };
 
 void add_options(const Command& app, Options& options) {
@@ -40,6 +45,11 @@ void add_options(const Command& app, Options& options) {
                "Say whether the files are without mistakes, and exit");
   app.add_option("--json", options.json, "Write the results to this file").value_name("FILE");
   app.add_option("--svg", options.svg, "Draw what happened over time into this file")
+      .value_name("FILE");
+  app.add_option("--replay", options.replay,
+                 "Instead of a SCENARIO: a recording of `vpfsctl record dump`, to try --config on")
+      .value_name("FILE");
+  app.add_option("--config", options.config, "The configuration of vpfs-proxy to try")
       .value_name("FILE");
 }
 
@@ -106,6 +116,54 @@ int run_all(const std::vector<Input>& inputs, const Options& options) {
   return json && svg ? kGood : kRunFailed;
 }
 
+FinishedReplay run(const ReplayInput& input) {
+  constexpr int kSteps = 100;
+  FinishedReplay made = {.recording = input.recording,
+                         .config = input.config_file,
+                         .length = input.load.length,
+                         .device = sim::fitted_device(input.load),
+                         .not_recorded = {},
+                         .before = sim::recorded_shares(input.load),
+                         .after = {}};
+  sim::Replay simulation(input.load, made.device, input.config);
+  const Progress progress(input.recording);
+  for (int step = 1; step <= kSteps; ++step) {
+    simulation.run_until(simulation.length() * step / kSteps);
+    progress.show(fmt::format("{} %", step), simulation.events());
+  }
+  progress.end(simulation.length(), simulation.events());
+  made.not_recorded = simulation.not_recorded();
+  made.after = simulation.shares();
+  return made;
+}
+
+int run_replay(const Options& options) {
+  if (options.config.empty() || options.replay.empty()) {
+    fmt::print(stderr,
+               "--replay FILE needs --config FILE, and --config FILE needs --replay FILE\n");
+    return kBadUsage;
+  }
+  if (!options.scenarios.empty() || options.compare || !options.svg.empty()) {
+    fmt::print(stderr, "--replay: takes no SCENARIO, --compare or --svg\n");
+    return kBadUsage;
+  }
+  control::HostNames names;
+  std::string problems;
+  const std::optional<ReplayInput> input =
+      read_replay(options.replay, options.config, names, problems);
+  if (!input) {
+    fmt::print(stderr, "{}", problems);
+    return kBadUsage;
+  }
+  if (options.check_config) {
+    fmt::print("{}: ok\n{}: ok\n", options.replay, options.config);
+    return kGood;
+  }
+  const FinishedReplay finished = run(*input);
+  fmt::print("{}", to_table(finished));
+  return write(options.json, to_json(finished)) ? kGood : kRunFailed;
+}
+
 int run(const Options& options) {
   control::HostNames names;
   std::string problems;
@@ -143,6 +201,9 @@ int main(int argc, char** argv) {
     vpfs::sim_tool::Options options;
     vpfs::sim_tool::add_options(app, options);
     if (const auto code = app.parse("vpfs-sim", argc, argv)) return *code;
+    if (!options.replay.empty() || !options.config.empty()) {
+      return vpfs::sim_tool::run_replay(options);
+    }
     if (options.scenarios.empty()) return app.missing("SCENARIO");
     return vpfs::sim_tool::run(options);
   } catch (const std::exception& error) {

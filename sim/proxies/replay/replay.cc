@@ -1,0 +1,181 @@
+#include "sim/proxies/replay/replay.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/attributes.h"
+#include "base/check.h"
+
+namespace vpfs::sim {
+namespace {
+
+// As the flow buffers of an OrangeFS server.
+constexpr Bytes kPiece = {256 * kKiB};
+
+std::size_t index_of(std::vector<ReplayedShare>& shares, const std::string& name) {
+  const auto found = std::ranges::find(shares, name, &ReplayedShare::virtual_pfs);
+  const auto index = static_cast<std::size_t>(found - shares.begin());
+  if (index == shares.size()) shares.push_back({.virtual_pfs = name});
+  return index;
+}
+
+std::vector<std::string> not_recorded(const stage::Classifier& classifier) {
+  constexpr std::pair<Attribute, const char*> kOthers[] = {{Attribute::file_system, "file_system"},
+                                                           {Attribute::node, "node"},
+                                                           {Attribute::target, "target"},
+                                                           {Attribute::owner, "owner"},
+                                                           {Attribute::directory, "directory"}};
+  std::vector<std::string> names;
+  for (const auto& [attribute, name] : kOthers) {
+    if (classifier.rules()->looked_at().has(attribute)) names.emplace_back(name);
+  }
+  for (const std::string& hint : classifier.hint_names()) {
+    if (hint != stage::kJobHint) names.push_back(hint);
+  }
+  return names;
+}
+
+void sort(std::vector<ReplayedShare>& shares) {
+  std::ranges::sort(shares, [](const ReplayedShare& one, const ReplayedShare& other) {
+    return std::tie(other.moved, one.virtual_pfs) < std::tie(one.moved, other.virtual_pfs);
+  });
+}
+
+}  // namespace
+
+std::vector<ReplayedShare> recorded_shares(const RecordedLoad& load) {
+  std::vector<ReplayedShare> shares;
+  std::vector<std::size_t> numbers;
+  for (const RecordedSource& each : load.sources) {
+    numbers.push_back(index_of(shares, each.virtual_pfs));
+  }
+  for (const RecordedIo& io : load.requests) {
+    if (io.end > TimePoint() + load.length) continue;
+    ReplayedShare& share = shares[numbers[io.source]];
+    ++share.requests;
+    share.moved += io.size;
+    share.wait.record(io.sent - io.arrival);
+    share.service.record(io.end - io.sent);
+  }
+  sort(shares);
+  return shares;
+}
+
+// A loop at its next step, and its request.
+struct Replay::Loop : ProxiedServer::Request {
+  const ClosedLoop* recorded = nullptr;
+  std::size_t step = 0;
+  std::size_t share = 0;
+};
+
+Replay::Replay(const RecordedLoad& load, const DeviceSettings& device, const stage::Config& config)
+    : load_(load),
+      config_(config),
+      cost_(config.cost),
+      classifier_([&] {
+        for (const stage::RegisteredJob& job : config.jobs) VPFS_ASSERT(jobs_.add(job).has_value());
+        return stage::Classifier(
+            config.rules, 0, &jobs_,
+            config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted);
+      }()),
+      not_recorded_(sim::not_recorded(classifier_)),
+      recorded_(closed_loops(load)),
+      belongings_(load.sources.size() * kIoKinds) {
+  server_.emplace(
+      engine_, config, ProxiedServer::Settings{.device = device, .piece = kPiece},
+      ProxiedServer::Callbacks{.done = [this](ProxiedServer::Request& request) { done(request); }});
+  for (const ClosedLoop& each : recorded_) {
+    Loop& loop = loops_.emplace_back();
+    loop.recorded = &each;
+    begin_later(loop, TimePoint() + each.steps.front().think);
+  }
+}
+
+Replay::~Replay() = default;
+
+void Replay::begin_later(Loop& loop, TimePoint time) {
+  if (time > TimePoint() + length()) return;
+  engine_.at(time, [this, &loop] { begin(loop); });
+}
+
+void Replay::begin(Loop& loop) {
+  const ClosedLoop& recorded = *loop.recorded;
+  const ClosedLoop::Step& step = recorded.steps[loop.step];
+  const std::size_t at = loop.step;
+  loop = Loop();
+  loop.recorded = &recorded;
+  loop.step = at;
+  const Belonging& belongs = belonging_of(recorded.source, step.kind);
+  loop.set_place(belongs.place);
+  loop.traffic_class = belongs.traffic_class;
+  loop.share = belongs.share;
+  loop.kind = step.kind;
+  loop.size = loop.asked = step.size;
+  loop.cost = cost_.cost(step.kind, step.size);
+  server_->arrive(loop);
+}
+
+void Replay::done(ProxiedServer::Request& request) {
+  auto& loop = static_cast<Loop&>(request);
+  ReplayedShare& share = shares_[loop.share];
+  ++share.requests;
+  share.moved += loop.size;
+  share.wait.record(loop.held);
+  share.service.record(engine_.now() - loop.arrival - loop.held);
+  const ClosedLoop& recorded = *loop.recorded;
+  if (++loop.step < recorded.steps.size()) {
+    return begin_later(loop, engine_.now() + recorded.steps[loop.step].think);
+  }
+  if (!recorded.goes_on) return;
+  loop.step = 0;
+  // Virtual time goes on, whatever was recorded.
+  constexpr Duration kLeast = std::chrono::microseconds(1);
+  begin_later(loop, engine_.now() + std::max(recorded.mean_think, kLeast));
+}
+
+stage::Classifier::Match Replay::match_of(const RecordedSource& who, IoKind kind) const {
+  std::vector<std::optional<std::string_view>> hints;
+  for (const std::string& name : classifier_.hint_names()) {
+    const bool is_job = name == stage::kJobHint && !who.jobid.empty();
+    hints.push_back(is_job ? std::optional<std::string_view>(who.jobid) : std::nullopt);
+  }
+  const stage::Identity identity{.kind = kind, .uid = who.uid, .hints = hints};
+  stage::Classifier::Match match = classifier_.classify(who.client, identity);
+  const auto has_name = [&](const stage::VirtualPfsConfig& each) {
+    return each.name == who.virtual_pfs;
+  };
+  if ((who.is_unknown || !not_recorded_.empty()) &&
+      std::ranges::any_of(config_.virtual_pfs, has_name)) {
+    match.virtual_pfs = match.declared_name = who.virtual_pfs;
+    match.rule = stage::Classifier::kNoRule;
+  }
+  return match;
+}
+
+const Replay::Belonging& Replay::belonging_of(std::uint32_t source, IoKind kind) {
+  std::optional<Belonging>& known = belongings_[source * kIoKinds + static_cast<std::size_t>(kind)];
+  if (known) return *known;
+  const stage::Classifier::Match match = match_of(load_.sources[source], kind);
+  stage::Stage& stage = server_->stage();
+  const stage::Place place = stage.find(match, engine_.now(), config_.rules);
+  known = Belonging{.place = place,
+                    .traffic_class = match.traffic_class,
+                    .share = index_of(shares_, stage.virtual_pfs()[place.id.app].info->name)};
+  return *known;
+}
+
+void Replay::run_until(Duration time) {
+  while (engine_.step(TimePoint() + time)) ++events_;
+  engine_.skip_to(TimePoint() + time);
+}
+
+std::vector<ReplayedShare> Replay::shares() const {
+  std::vector<ReplayedShare> sorted = shares_;
+  sort(sorted);
+  return sorted;
+}
+
+}  // namespace vpfs::sim

@@ -1,0 +1,129 @@
+#include "tools/sim/replay_report.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/sim/text_table.h"
+
+namespace vpfs::sim_tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using sim::ReplayedShare;
+using Shares = std::vector<ReplayedShare>;
+
+double mib_per_second(const ReplayedShare& share, Duration time) {
+  return static_cast<double>(share.moved.count) / static_cast<double>(kMiB) / in_seconds(time);
+}
+
+double milliseconds(Duration time) {
+  return in_seconds(time) * 1000;
+}
+
+std::uint64_t sum_of(const Shares& shares) {
+  std::uint64_t sum = 0;
+  for (const ReplayedShare& each : shares) sum += each.moved.count;
+  return sum;
+}
+
+double percent(const ReplayedShare& share, std::uint64_t all) {
+  return all == 0 ? 0 : 100 * static_cast<double>(share.moved.count) / static_cast<double>(all);
+}
+
+const ReplayedShare* find(const Shares& shares, const std::string& name) {
+  const auto found = std::ranges::find(shares, name, &ReplayedShare::virtual_pfs);
+  return found == shares.end() ? nullptr : &*found;
+}
+
+// Of both, those of `after` last.
+std::vector<std::string> names_of(const FinishedReplay& replay) {
+  std::vector<std::string> names;
+  for (const ReplayedShare& each : replay.before) names.push_back(each.virtual_pfs);
+  for (const ReplayedShare& each : replay.after) {
+    if (find(replay.before, each.virtual_pfs) == nullptr) names.push_back(each.virtual_pfs);
+  }
+  return names;
+}
+
+std::vector<std::string> cells(const ReplayedShare* share, std::uint64_t all, Duration length) {
+  if (share == nullptr || share->requests == 0) return {"-", "-", "-", "-"};
+  return {fmt::format("{:.1f}", mib_per_second(*share, length)),
+          fmt::format("{:.1f}%", percent(*share, all)),
+          fmt::format("{:.1f}", milliseconds(share->wait.mean())),
+          fmt::format("{:.1f}", milliseconds(share->wait.quantile(0.99)))};
+}
+
+Json json_of(const ReplayedShare* share, std::uint64_t all, Duration length) {
+  if (share == nullptr) return nullptr;
+  return {{"requests", share->requests},
+          {"bytes", share->moved.count},
+          {"mib_per_second", mib_per_second(*share, length)},
+          {"share_percent", percent(*share, all)},
+          {"mean_wait_us", microseconds_of(share->wait.mean())},
+          {"p99_wait_us", microseconds_of(share->wait.quantile(0.99))},
+          {"mean_service_us", microseconds_of(share->service.mean())}};
+}
+
+}  // namespace
+
+std::string to_table(const FinishedReplay& replay) {
+  std::string text =
+      fmt::format("{}, {:.1f} s, with {}\nThe server as it was: {}", replay.recording,
+                  in_seconds(replay.length), replay.config, to_string(replay.device.bandwidth));
+  if (replay.device.per_request > Duration::zero()) {
+    text += fmt::format(", and {:.0f} us for each request",
+                        in_seconds(replay.device.per_request) * 1e6 /
+                            static_cast<double>(replay.device.parallelism));
+  }
+  text += "\n";
+  if (!replay.not_recorded.empty()) {
+    text += fmt::format(
+        "The rules ask for {}, which no recording has: requests stay where they were.\n",
+        fmt::join(replay.not_recorded, ", "));
+  }
+  text += "\n";
+  TextTable table({"virtual PFS", ">MiB/s", ">share", ">wait ms", ">p99", "", ">MiB/s", ">share",
+                   ">wait ms", ">p99"});
+  const std::uint64_t before = sum_of(replay.before);
+  const std::uint64_t after = sum_of(replay.after);
+  for (const std::string& name : names_of(replay)) {
+    std::vector<std::string> row = {name.empty() ? "(others)" : name};
+    for (std::string& cell : cells(find(replay.before, name), before, replay.length)) {
+      row.push_back(std::move(cell));
+    }
+    row.emplace_back("->");
+    for (std::string& cell : cells(find(replay.after, name), after, replay.length)) {
+      row.push_back(std::move(cell));
+    }
+    table.add(std::move(row));
+  }
+  return text + table.text();
+}
+
+std::string to_json(const FinishedReplay& replay) {
+  Json rows = Json::array();
+  const std::uint64_t before = sum_of(replay.before);
+  const std::uint64_t after = sum_of(replay.after);
+  for (const std::string& name : names_of(replay)) {
+    rows.push_back({{"name", name},
+                    {"before", json_of(find(replay.before, name), before, replay.length)},
+                    {"after", json_of(find(replay.after, name), after, replay.length)}});
+  }
+  const Json all = {{"recording", replay.recording},
+                    {"config", replay.config},
+                    {"length_us", microseconds_of(replay.length)},
+                    {"device",
+                     {{"bandwidth", replay.device.bandwidth.count},
+                      {"per_request_us", microseconds_of(replay.device.per_request)},
+                      {"parallelism", replay.device.parallelism}}},
+                    {"not_recorded", replay.not_recorded},
+                    {"virtual_pfs", std::move(rows)}};
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace vpfs::sim_tool
