@@ -56,7 +56,7 @@ void Stage::note_end(const Held& io, RecordedEnd how, Bytes moved, TimePoint now
                     .reason = sent ? noted : reason_so_far(io, now),
                     .end = how,
                     .unscheduled = io.unscheduled},
-                   io.virtual_pfs(), table_[io.app].info->name, now);
+                   {.app = io.app, .generation = io.generation}, table_[io.app].info->name, now);
 }
 
 }  // namespace vpfs::stage

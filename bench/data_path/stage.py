@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 CLASSIFY_US, COPY_US, LOCK_US, P99_OF_NONE = 1.0, 200.0, 10.0, 1.05  # at most
 SECOND_MS, ANSWER_MS = 5.0, 20.0  # at most
+RECORD_NS = 20.0  # at most
 COLUMNS = ["case", "rules", "attribute", "virtual_pfs", "ns_p50", "ns_p99", "lock_us_max"]
 PAST_COLUMNS = ["case", "seconds", "ms_p50", "ms_p99"]
+RECORD_COLUMNS = ["case", "batches", "ns_off", "ns_on", "ns_of_it"]
 MANY = 1000
 INTERVAL = "1 s"
 NONE, FEW, ALL = "no-status", "status-of-2", f"status-of-{MANY}"
@@ -127,6 +129,9 @@ def check(parts: Sequence[Json], status: Sequence[Row]) -> list[Row]:
             " ms",
         ),
         one_at_most(
+            "a recording, for each request", RECORD_NS, rows_of(parts, "record")[0]["ns_of_it"], " ns"
+        ),
+        one_at_most(
             f"p99 of 4 KiB reads with the status of {MANY} / without status",
             P99_OF_NONE,
             float(next(row for row in status if row["proxy"] == ALL)["p99_of_none"]),
@@ -212,8 +217,10 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     print_settings(settings)
     parts = measure_parts(binaries, quick)
     past = rows_of(parts, "past")
-    print("\n" + table([row for row in parts if row not in past], COLUMNS))
-    print("\n" + table(past, PAST_COLUMNS), flush=True)
+    record = rows_of(parts, "record")
+    print("\n" + table([row for row in parts if row not in past + record], COLUMNS))
+    print("\n" + table(past, PAST_COLUMNS))
+    print("\n" + table(record, RECORD_COLUMNS), flush=True)
     status = measure_status(binaries, out, plan)
     print("\n" + table(status, STATUS_COLUMNS))
     targets = check(parts, status)

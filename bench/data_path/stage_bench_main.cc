@@ -12,6 +12,7 @@
 #include "base/command_line.h"
 #include "bench/data_path/stage/classify_case.h"
 #include "bench/data_path/stage/history_case.h"
+#include "bench/data_path/stage/record_case.h"
 #include "bench/data_path/stage/rows_case.h"
 
 namespace vpfs {
@@ -60,6 +61,15 @@ void run_history(const StageBenchSettings& settings) {
   print_rows("history", measure_history(settings.rounds), settings.rounds);
 }
 
+void run_record(const StageBenchSettings& settings) {
+  const RecordSample sample = measure_record(settings.batches);
+  print({{"case", "record"},
+         {"batches", settings.batches},
+         {"ns_off", sample.ns_off},
+         {"ns_on", sample.ns_on},
+         {"ns_of_it", sample.ns_of_it}});
+}
+
 void run_past(const StageBenchSettings& settings) {
   for (const PastSample& each : measure_past(settings.rounds)) {
     print({{"case", "past"},
@@ -75,8 +85,8 @@ struct Case {
 };
 constexpr std::array kCases = {
     Case{.name = "classify", .run = run_classify}, Case{.name = "copy", .run = run_copy},
-    Case{.name = "retire", .run = run_retire}, Case{.name = "history", .run = run_history},
-    Case{.name = "past", .run = run_past}};
+    Case{.name = "retire", .run = run_retire},     Case{.name = "history", .run = run_history},
+    Case{.name = "past", .run = run_past},         Case{.name = "record", .run = run_record}};
 
 }  // namespace
 }  // namespace vpfs

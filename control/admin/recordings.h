@@ -21,7 +21,7 @@ namespace vpfs::control {
 class Recordings {
  public:
   using Available = std::function<std::optional<std::uint64_t>()>;
-  // Of one reply, so that no thread waits long for a lock and no frame is large.
+  // One reply has so many at most, so that no thread waits long for a lock and no frame is large.
   static constexpr std::size_t kRequestsOfAReply = 8192;
   static constexpr std::size_t kNamesOfAReply = 256;
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} * 1024;

@@ -9,7 +9,7 @@ Recorder::Recorder(const Settings& settings)
       origins_{{}},
       origin_numbers_(0, Hash{.jobs = TextHash(settings.seed)}) {}
 
-std::uint32_t Recorder::add_name(VirtualPfsId id, const std::string& name) {
+std::uint32_t Recorder::add_name(Flow id, const std::string& name) {
   const auto app = static_cast<std::size_t>(id.app);
   if (app >= known_.size()) known_.resize(app + 1);
   std::uint32_t number = kOther;

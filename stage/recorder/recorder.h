@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "stage/place.h"
+#include "schedulers/request.h"
 #include "stage/recorder/recorded.h"
 #include "stage/recorder/ring.h"
 #include "stage/rules/address.h"
@@ -46,8 +46,13 @@ class Recorder {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const RecordedRing& ring() const { return ring_; }
 
+  // Names a virtual PFS until it is retired.
+  struct Flow {
+    AppId app = {};
+    std::uint32_t generation = 0;
+  };
   // Notes a request that ends at `now`. `name`: of its virtual PFS.
-  void write(Recorded request, VirtualPfsId virtual_pfs, const std::string& name, TimePoint now) {
+  void write(Recorded request, Flow virtual_pfs, const std::string& name, TimePoint now) {
     if (now > settings_.end) return;
     request.virtual_pfs = number_of(virtual_pfs, name);
     ring_.write(request);
@@ -60,7 +65,7 @@ class Recorder {
   [[nodiscard]] const std::vector<Origin>& origins() const { return origins_; }
 
  private:
-  [[nodiscard]] std::uint32_t number_of(VirtualPfsId id, const std::string& name) {
+  [[nodiscard]] std::uint32_t number_of(Flow id, const std::string& name) {
     const auto app = static_cast<std::size_t>(id.app);
     if (app < known_.size() && known_[app].generation == id.generation &&
         known_[app].name != kUnknown) {
@@ -68,7 +73,7 @@ class Recorder {
     }
     return add_name(id, name);
   }
-  std::uint32_t add_name(VirtualPfsId id, const std::string& name);
+  std::uint32_t add_name(Flow id, const std::string& name);
 
   static constexpr std::uint32_t kUnknown = UINT32_MAX;
   struct Known {

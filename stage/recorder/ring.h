@@ -10,8 +10,8 @@
 
 namespace vpfs::stage {
 
-// The latest requests of a recording. One thread at a time writes, and waits for nobody; any thread
-// may read meanwhile. All memory is taken, and touched, when it is made.
+// The latest requests of a recording. One thread at a time writes, and never waits; any thread may
+// read meanwhile. All memory is taken, and touched, when it is made.
 class RecordedRing {
  public:
   // REQUIRES: capacity > 0. Throws std::bad_alloc.

@@ -83,7 +83,7 @@ TEST_F(RecordingTest, EveryEndIsThereOnce) {
   EXPECT_EQ(all[2].end, RecordedEnd::failed);
 }
 
-TEST_F(RecordingTest, ASlotThatIsGivenUpIsNoEnd) {
+TEST_F(RecordingTest, ASlotThatIsGivenUpIsNotAnEnd) {
   Held& io = arrive(find({}));
   (void)let_go();
   now_ += milliseconds(10);
@@ -130,7 +130,7 @@ TEST_F(RecordingTest, WhatNothingCouldHoldSaysSo) {
   EXPECT_TRUE(recorded()[0].unscheduled);
 }
 
-TEST_F(RecordingTest, ItEndsWhenNobodyRecords) {
+TEST_F(RecordingTest, NothingIsWrittenAfterItHasEnded) {
   Held& io = arrive(find({}));
   (void)let_go();
   stage_->record(nullptr);

@@ -25,7 +25,7 @@ constexpr std::uint64_t kWaiting = 1;  // tracks
 constexpr std::uint64_t kAtServer = 2;
 constexpr std::uint64_t kFirstVirtualPfs = 16;
 
-// Slices of one track lie within each other. So requests of one virtual PFS that overlap are in
+// Slices of one track nest. So requests of one virtual PFS that overlap are in
 // rows of their own.
 class Rows {
  public:

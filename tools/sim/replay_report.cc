@@ -40,7 +40,7 @@ const ReplayedShare* find(const Shares& shares, const std::string& name) {
   return found == shares.end() ? nullptr : &*found;
 }
 
-// Of both, those of `after` last.
+// The names of both, those of `after` alone at the end.
 std::vector<std::string> names_of(const FinishedReplay& replay) {
   std::vector<std::string> names;
   for (const ReplayedShare& each : replay.before) names.push_back(each.virtual_pfs);

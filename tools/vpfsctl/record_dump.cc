@@ -60,7 +60,7 @@ class Fetch {
       if (each.virtual_pfs < recording.names.size() && each.origin < recording.origins.size()) {
         continue;
       }
-      return fail(fmt::format("{}: its recording has a request of nobody", name_));
+      return fail(fmt::format("{}: its recording has a request without a name", name_));
     }
     return {};
   }
