@@ -24,7 +24,7 @@ namespace {
 // Words are sent as they are in memory.
 static_assert(std::endian::native == std::endian::little);
 
-// Of a mount, whose requests come from no address: "".
+// A mount has no address of its clients: "".
 std::string text_of(const stage::Address& address) {
   const stage::Address::Bytes& bytes = address.bytes();
   if (address == stage::Address()) return "";
@@ -90,8 +90,8 @@ std::expected<void, Error> Recordings::start(const Record& request, TimePoint no
         Error::EXISTS, "",
         fmt::format("a recording is running since {:%F %T} UTC: `record stop` ends it", began_)));
   }
-  if (request.bytes() < kLeastBytes) {
-    return std::unexpected(invalid("size", fmt::format("expected {} bytes or more", kLeastBytes)));
+  if (request.bytes() < kLeastBytes || request.bytes() > kMostBytes) {
+    return std::unexpected(invalid("size", "expected 64 KiB to 1 GiB"));
   }
   const std::optional<std::uint64_t> available = available_();
   if (available && request.bytes() > *available / 2) {

@@ -25,6 +25,8 @@ class Recordings {
   static constexpr std::size_t kRequestsOfAReply = 8192;
   static constexpr std::size_t kNamesOfAReply = 256;
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} * 1024;
+  // All of it is touched at the start, which holds the port up for half a second at most.
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1024} * 1024 * 1024;
 
   // The gate outlives it.
   explicit Recordings(StageGate& gate, Available available = available_memory)

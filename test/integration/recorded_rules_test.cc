@@ -70,8 +70,7 @@ class RecordedRules : public ::testing::Test {
     std::map<std::string, double> all;
     const Json status = proxy_.status();
     for (const Json& each : status["virtual_pfs"]) {
-      all[each["name"]] = each["done"]["read"]["bytes"].get<double>() +
-                          each["done"]["write"]["bytes"].get<double>();
+      all[each["name"]] = each["done_bytes"].get<double>();
     }
     return all;
   }
@@ -116,7 +115,7 @@ TEST_F(RecordedRules, GiveWhatTheyWereSaidToGive) {
   const auto live = measured(std::chrono::seconds(4));
   fmt::print("alice {:.1f} % before; said {:.1f} %, then {:.1f} %\n", now.at("alice"),
              said.at("alice"), live.at("alice"));
-  EXPECT_NEAR(live.at("alice"), 25, 5) << "the change is in force";
+  EXPECT_LT(live.at("alice"), now.at("alice") - 20) << "the change is in force";
   EXPECT_NEAR(said.at("alice"), live.at("alice"), 3);
   EXPECT_NEAR(said.at("bob"), live.at("bob"), 3);
   load.expect_good_stop();

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,10 +46,10 @@ Duration ticks(std::uint32_t count) {
   return count * Recorded::kTick;
 }
 
-// REQUIRES: the text is a number or missing; throws what json throws otherwise.
+constexpr std::int64_t kLongest = std::int64_t{1} << 60;  // nanoseconds
+
 std::uint32_t to_ticks(const json& nanoseconds) {
-  constexpr std::uint64_t kLongest = std::uint64_t{1} << 62;
-  const std::uint64_t count = std::min(nanoseconds.get<std::uint64_t>(), kLongest);
+  const auto count = std::min<std::uint64_t>(nanoseconds.get<std::uint64_t>(), kLongest);
   return Recorded::ticks(std::chrono::nanoseconds(count));
 }
 
@@ -61,14 +63,24 @@ Value value_at(const json& line, const char* key,
   return *value;
 }
 
+std::uint64_t size_at(const json& line, const char* key) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  const auto size = line.at(key).get<std::uint64_t>();
+  if (size > kMost) throw std::out_of_range(fmt::format("{}: expected a size below 1 PiB", key));
+  return size;
+}
+
 // Throws what json throws, and std::out_of_range.
 Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Origin>& origins) {
   Recorded made;
   made.arrival_ns = line.at("arrival_ns").get<std::int64_t>();
+  if (std::abs(made.arrival_ns / 2) > kLongest / 2) {
+    throw std::out_of_range("arrival_ns: expected a time within years");
+  }
   made.wait = to_ticks(line.at("wait_ns"));
   made.service = to_ticks(line.at("service_ns"));
-  made.asked = line.at("asked").get<std::uint64_t>();
-  made.moved = line.at("moved").get<std::uint64_t>();
+  made.asked = size_at(line, "asked");
+  made.moved = size_at(line, "moved");
   made.kind = value_at<IoKind>(line, "kind", kKinds);
   made.end = value_at<stage::RecordedEnd>(line, "end", kEnds);
   if (line.contains("held_by")) {
@@ -94,13 +106,13 @@ Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Ori
 
 // Throws what json throws.
 std::uint64_t read_head(const json& line, Recording& to) {
-  constexpr std::uint64_t kLongest = std::uint64_t{1} << 50;
+  constexpr std::uint64_t kMostMicroseconds = std::uint64_t{1} << 50;
   constexpr std::int64_t kLatest = std::int64_t{1} << 40;
   to.stage = line.value("stage", std::string());
   const std::int64_t began = std::clamp<std::int64_t>(line.at("began_at"), 0, kLatest);
   to.began = WallTime(std::chrono::seconds(began));
-  to.length =
-      std::chrono::microseconds(std::min(line.at("length_us").get<std::uint64_t>(), kLongest));
+  to.length = std::chrono::microseconds(
+      std::min(line.at("length_us").get<std::uint64_t>(), kMostMicroseconds));
   to.overwritten = line.at("overwritten").get<std::uint64_t>();
   return line.at("requests").get<std::uint64_t>();
 }

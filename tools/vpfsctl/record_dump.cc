@@ -28,6 +28,9 @@ using stage::Recorded;
 // Words come as they are in the memory of the stage.
 static_assert(std::endian::native == std::endian::little);
 
+// More than a stage keeps.
+constexpr std::size_t kMostNames = std::size_t{1} << 20;
+
 class Fetch {
  public:
   Fetch(const AskStages& ask, Fetched& to) : ask_(ask), to_(to) {}
@@ -40,6 +43,7 @@ class Fetch {
       return fail(fmt::format("{}: there is no recording: `record start` begins one", name_));
     }
     Recording& recording = to_.recording;
+    constexpr std::uint64_t kMostRequests = std::uint64_t{1} << 28;
     recording.stage = name_;
     recording.began = WallTime(std::chrono::seconds(head->began_at()));
     recording.length =
@@ -54,6 +58,9 @@ class Fetch {
       if (page->first() < next || page->requests().empty()) break;
       recording.overwritten += page->first() - next;
       VPFS_TRY(add(page->requests()));
+      if (recording.requests.size() > kMostRequests) {
+        return fail(fmt::format("{}: its recording has no end", name_));
+      }
       next = page->first() + page->requests().size() / sizeof(Recorded::Words);
     }
     for (const Recorded& each : recording.requests) {
@@ -93,6 +100,7 @@ class Fetch {
                                          .jobid = origin.jobid()});
       }
       has_all = reply->names().empty() && reply->origins().empty();
+      if (to_.recording.names.size() + to_.recording.origins.size() > kMostNames) break;
       if (!page) page = std::move(reply);
       request.set_from(UINT64_MAX);
     }

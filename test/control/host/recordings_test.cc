@@ -136,9 +136,9 @@ TEST_F(RecordingsTest, NamesComeInParts) {
 }
 
 TEST_F(RecordingsTest, MistakesChangeNothing) {
-  EXPECT_THAT(why_not(ask(action(Record::START, 100))), HasSubstr("expected 65536 bytes or more"));
-  EXPECT_THAT(why_not(ask(action(Record::START, UINT64_MAX / 2))),
-              HasSubstr("half of the memory that is available here"));
+  for (const std::uint64_t bytes : {std::uint64_t{100}, UINT64_MAX / 2}) {
+    EXPECT_EQ(why_not(ask(action(Record::START, bytes))), "size: expected 64 KiB to 1 GiB");
+  }
   EXPECT_EQ(why_not(ask(action(Record::STOP))), ": there is no recording");
   EXPECT_EQ(why_not(ask(action(Record::DROP))), ": there is no recording");
   ASSERT_EQ(why_not(ask(action(Record::START, kBytes))), "");
@@ -146,6 +146,14 @@ TEST_F(RecordingsTest, MistakesChangeNothing) {
   EXPECT_THAT(why_not(ask(action(Record::START, kBytes))), HasSubstr("is running since"));
   EXPECT_EQ(why_not(read(2)), "number: another recording has begun since");
   EXPECT_EQ(show().written(), 1U);
+}
+
+TEST_F(RecordingsTest, OneThatTakesTheMemoryOfOthersIsRefused) {
+  Recordings recordings(*stage_, [] { return kBytes; });
+  const auto refused = recordings.answer(action(Record::START, kBytes), stage_->now(), wall_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr("half of the memory that is available here"));
+  EXPECT_EQ(stage_->recording(), 0U);
 }
 
 TEST_F(RecordingsTest, OnlyThoseWhoMayChangeRulesBeginOrEndOne) {

@@ -132,6 +132,10 @@ TEST(JsonLines, ARequestOfOtherValuesIsAnErrorWithItsLine) {
             "x.json:3: expected a request: kind: \"wrote\" is not known");
   EXPECT_THAT(with(R"("wait_ns":1000,)", R"("wait_ns":"x",)"), StartsWith("x.json:3: expected a"));
   EXPECT_THAT(with(R"("virtual_pfs":"job-a",)", ""), StartsWith("x.json:2: expected a request"));
+  EXPECT_THAT(with(R"("arrival_ns":-1000,)", R"("arrival_ns":-9223372036854775808,)"),
+              HasSubstr("arrival_ns: expected a time within years"));
+  EXPECT_THAT(with(R"("moved":100,)", R"("moved":18446744073709551615,)"),
+              HasSubstr("moved: expected a size below 1 PiB"));
   EXPECT_THAT(with("0000000000abcdef", "xyz"), HasSubstr("expected a hexadecimal number"));
 }
 

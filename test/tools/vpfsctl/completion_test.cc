@@ -39,7 +39,7 @@ std::vector<std::string> proposals(const std::string& name, const std::vector<st
 }
 
 TEST(Completion, ProposesCommandsAndTheirCommands) {
-  EXPECT_THAT(proposals("vpfsctl", {"r"}), UnorderedElementsAre("rule", "reload"));
+  EXPECT_THAT(proposals("vpfsctl", {"r"}), UnorderedElementsAre("rule", "record", "reload"));
   EXPECT_THAT(proposals("vpfsctl", {"job", "st"}), UnorderedElementsAre("start", "stop"));
   EXPECT_THAT(proposals("vpfsctl", {"--json", "--proxy", "/a.sock", "rule", "ch"}),
               UnorderedElementsAre("change"));
