@@ -2,14 +2,6 @@
 
 namespace vpfs {
 
-HoldTimes& HoldTimes::operator+=(const HoldTimes& more) {
-  limit += more.limit;
-  share += more.share;
-  depth += more.depth;
-  traffic_class += more.traffic_class;
-  return *this;
-}
-
 Duration HoldTimes::of(HoldReason reason) const {
   switch (reason) {
     case HoldReason::limit:
@@ -37,13 +29,6 @@ void HoldClock::start(std::uint32_t flow, TimePoint now) {
   row.counts = true;
   row.until = std::max(row.until, now + limit_clock_ahead_);
   add(row, now, -1);
-}
-
-HoldTimes HoldClock::held(std::uint32_t flow, TimePoint now) const {
-  if (flow >= rows_.size() || !rows_[flow].counts) return {};
-  Row row = rows_[flow];
-  end_state(row, now);
-  return row.times;
 }
 
 }  // namespace vpfs

@@ -29,7 +29,19 @@ struct HoldTimes {
   Duration depth = {};
   Duration traffic_class = {};
 
-  HoldTimes& operator+=(const HoldTimes& more);
+  HoldTimes& operator+=(const HoldTimes& more) {
+    limit += more.limit;
+    share += more.share;
+    depth += more.depth;
+    traffic_class += more.traffic_class;
+    return *this;
+  }
+  [[nodiscard]] HoldTimes operator-(const HoldTimes& other) const {
+    return {.limit = limit - other.limit,
+            .share = share - other.share,
+            .depth = depth - other.depth,
+            .traffic_class = traffic_class - other.traffic_class};
+  }
   [[nodiscard]] Duration of(HoldReason reason) const;
   [[nodiscard]] Duration sum() const { return limit + share + depth + traffic_class; }
 
@@ -100,7 +112,12 @@ class HoldClock {
   }
 
   // Since start(), with the wait that goes on. Zero for unknown flows.
-  [[nodiscard]] HoldTimes held(std::uint32_t flow, TimePoint now) const;
+  [[nodiscard]] HoldTimes held(std::uint32_t flow, TimePoint now) const {
+    if (flow >= rows_.size() || !rows_[flow].counts) return {};
+    Row row = rows_[flow];
+    end_state(row, now);
+    return row.times;
+  }
   void prefetch(std::uint32_t flow) const { __builtin_prefetch(&rows_[flow]); }
 
   // How many flows wait to be told of the next send; never more than there are flows.

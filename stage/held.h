@@ -39,6 +39,7 @@ struct Held : IoRequest {
   ShadowRef shadow;
   bool is_counted = false;      // by the stage, among its virtual PFS's requests
   std::uint32_t scheduler = 0;  // generation of the scheduler that let it go
+  std::uint32_t noted_in = 0;   // the number of the recording that `noted` is for; 0: none
   std::uint32_t device = 0;     // of the data server; each has its own lane
   std::size_t lane = 0;         // the scheduler that has it
   ClientId client = kNoClient;
@@ -62,7 +63,6 @@ struct Held : IoRequest {
   // The stage's own: when it began to wait, how long its queues had been held before, and then what
   // held it.
   struct Noted {
-    std::uint32_t recording = 0;  // of that number; 0: of none
     std::uint32_t schedulers = 0;
     HoldTimes held = {};
     RecordedReason reason = RecordedReason::nothing;

@@ -11,36 +11,28 @@ bool was_sent(const Held& io) {
          io.state == Held::State::given_up;
 }
 
-HoldTimes difference(const HoldTimes& now, const HoldTimes& before) {
-  return {.limit = now.limit - before.limit,
-          .share = now.share - before.share,
-          .depth = now.depth - before.depth,
-          .traffic_class = now.traffic_class - before.traffic_class};
-}
-
 }  // namespace
 
 void Stage::note_wait(Held& io, TimePoint now) {
-  io.noted = {.recording = recorder_->settings().number,
-              .schedulers = schedulers_,
-              .held = scheduler_of(io).held(io.app, now)};
+  io.noted_in = recorder_->settings().number;
+  io.noted = {.schedulers = schedulers_, .held = scheduler_of(io).held(io.app, now)};
 }
 
 // While a request waits, the head of its queue does, which may be another one. What held the heads
 // held it.
 RecordedReason Stage::reason_so_far(const Held& io, TimePoint now) {
-  if (io.unscheduled || io.noted.recording != recorder_->settings().number) {
+  if (io.unscheduled || io.noted_in != recorder_->settings().number) {
     return RecordedReason::nothing;
   }
   if (io.noted.schedulers != schedulers_) return io.noted.reason;
-  return reason_of(difference(scheduler_of(io).held(io.app, now), io.noted.held));
+  return reason_of(scheduler_of(io).held(io.app, now) - io.noted.held);
 }
 
 void Stage::note_end(const Held& io, RecordedEnd how, Bytes moved, TimePoint now) {
   const Recorder::Settings& recording = recorder_->settings();
   const bool sent = was_sent(io);
   const TimePoint left = sent ? io.sent : now;
-  const bool is_noted = !io.unscheduled && io.noted.recording == recording.number;
+  const bool is_noted = !io.unscheduled && io.noted_in == recording.number;
   const RecordedReason noted = is_noted ? io.noted.reason : RecordedReason::nothing;
   const Held::Source source = io.source.recording == recording.number ? io.source : Held::Source();
   recorder_->write({.arrival_ns = (io.arrival - recording.begin).count(),

@@ -142,7 +142,7 @@ VirtualPfs& Stage::enter(Held& io, TimePoint now) {
   VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
   VirtualPfs& pfs = table_[io.app];
   if (std::exchange(io.is_counted, true)) return pfs;
-  io.noted.recording = 0;
+  io.noted_in = 0;
   if (io.size_is_estimated) {
     io.size = pfs.read_yield.expected(io.asked);
     io.cost = cost_model_.cost(io.kind, io.size);

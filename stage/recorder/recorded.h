@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -23,7 +24,20 @@ enum class RecordedEnd : std::uint8_t {
 
 // What held a request longest.
 enum class RecordedReason : std::uint8_t { nothing, limit, share, depth, traffic_class };
-[[nodiscard]] RecordedReason reason_of(const HoldTimes& held);
+[[nodiscard]] inline RecordedReason reason_of(const HoldTimes& held) {
+  RecordedReason reason = RecordedReason::nothing;
+  Duration longest = {};
+  const auto consider = [&](RecordedReason other, Duration time) {
+    if (time <= longest) return;
+    longest = time;
+    reason = other;
+  };
+  consider(RecordedReason::limit, held.limit);
+  consider(RecordedReason::share, held.share);
+  consider(RecordedReason::depth, held.depth);
+  consider(RecordedReason::traffic_class, held.traffic_class);
+  return reason;
+}
 
 // One request, from its arrival to its end, as a Recorder keeps it. Copied to control ports in this
 // form, as little-endian words.
@@ -55,7 +69,10 @@ struct Recorded {
   // Nothing if no request has these words.
   [[nodiscard]] static std::optional<Recorded> from(const Words& words);
 
-  [[nodiscard]] static std::uint32_t ticks(Duration time);
+  [[nodiscard]] static std::uint32_t ticks(Duration time) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(time / kTick, 0, kMost));
+  }
 };
 static_assert(sizeof(Recorded) == sizeof(Recorded::Words));
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,8 @@ class RecordedRing {
       row[i].store(words[i], std::memory_order_relaxed);
     }
     if (++place_ == capacity_) place_ = 0;
+    // The row is not in a cache: it was written a whole round ago.
+    __builtin_prefetch(&rows_[place_], 1);
     written_.store(at + 1, std::memory_order_release);
   }
 
@@ -39,7 +42,7 @@ class RecordedRing {
   std::uint64_t read(std::uint64_t from, std::size_t count, std::vector<Recorded::Words>& to) const;
 
  private:
-  using Row = std::array<std::atomic<std::uint64_t>, 8>;
+  struct alignas(64) Row : std::array<std::atomic<std::uint64_t>, 8> {};
 
   std::size_t capacity_;
   std::unique_ptr<Row[]> rows_;
