@@ -32,7 +32,8 @@ void Stage::note_end(const Held& io, RecordedEnd how, Bytes moved, TimePoint now
   const Recorder::Settings& recording = recorder_->settings();
   const bool sent = was_sent(io);
   const TimePoint left = sent ? io.sent : now;
-  const bool is_noted = !io.unscheduled && io.noted_in == recording.number;
+  const bool could_be_held = !io.unscheduled || io.let_pass;
+  const bool is_noted = could_be_held && io.noted_in == recording.number;
   const RecordedReason noted = is_noted ? io.noted.reason : RecordedReason::nothing;
   const Held::Source source = io.source.recording == recording.number ? io.source : Held::Source();
   recorder_->write({.arrival_ns = (io.arrival - recording.begin).count(),
@@ -47,7 +48,7 @@ void Stage::note_end(const Held& io, RecordedEnd how, Bytes moved, TimePoint now
                     .kind = io.kind,
                     .reason = sent ? noted : reason_so_far(io, now),
                     .end = how,
-                    .unscheduled = io.unscheduled},
+                    .unscheduled = !could_be_held},
                    {.app = io.app, .generation = io.generation}, table_[io.app].info->name, now);
 }
 

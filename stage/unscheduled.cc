@@ -31,6 +31,7 @@ void Stage::release_unscheduled(TimePoint now, std::vector<Held*>& let_go) {
 void Stage::let_pass(Held& io, TimePoint now) {
   if (io.state != Held::State::queued || io.unscheduled) return;
   clients_.withdrawn(io);
+  if (recorder_ != nullptr) io.noted.reason = reason_so_far(io, now);
   scheduler_of(io).let_pass(io, now);
   Counters& counters = table_.counters(io.app);
   counters.cost_sent += io.cost;

@@ -121,6 +121,21 @@ TEST_F(RecordingTest, ARequestThatWaitedBeforeItBeganHasNoReason) {
   EXPECT_EQ(recorded()[1].wait, Recorded::ticks(milliseconds(2)));
 }
 
+TEST_F(RecordingTest, ARequestThatIsLetPassWasHeldUntilThen) {
+  (void)arrive(find({}));
+  (void)let_go();
+  Held& second = arrive(find({}));
+  now_ += milliseconds(10);
+  stage_->let_pass(second, now_);
+  (void)let_go();
+  now_ += milliseconds(1);
+  end(second);
+  ASSERT_THAT(recorded(), SizeIs(1));
+  EXPECT_EQ(recorded()[0].reason, RecordedReason::depth);
+  EXPECT_EQ(recorded()[0].wait, Recorded::ticks(milliseconds(10)));
+  EXPECT_FALSE(recorded()[0].unscheduled);
+}
+
 TEST_F(RecordingTest, WhatNothingCouldHoldSaysSo) {
   stage_->bypass(true, now_);
   Held& io = arrive(find({}));

@@ -1,5 +1,7 @@
 // Recordings of real proxies, as vpfsctl writes them.
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -28,12 +30,21 @@ class LiveRecording : public ::testing::Test {
     text << in.rdbuf();
     return text.str();
   }
+  // A client may have its answer before its request has ended in the stage.
+  void wait_for(int requests) {
+    EXPECT_TRUE(LiveProxy::comes_true([&] {
+      return live_.data({"record", "show"})["written"] == requests;
+    }));
+  }
+  // By their arrivals: those of different workers end in any order.
   std::vector<Json> requests() {
     std::istringstream lines(dump("x.json"));
     std::vector<Json> all;
     for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line));
     EXPECT_EQ(all.at(0)["requests"], all.size() - 1);
     all.erase(all.begin());
+    std::ranges::sort(all, {},
+                      [](const Json& each) { return each["arrival_ns"].get<std::int64_t>(); });
     return all;
   }
 
@@ -44,10 +55,13 @@ TEST_F(LiveRecording, HasWhatArrivedAndFromWhere) {
   ProxiedLink one = live_.open();
   ProxiedLink other = live_.open();
   live_.serve(one, "before");
+  ASSERT_TRUE(
+      live_.proxy().wait_until([](const Json& status) { return status["outstanding"] == 0; }));
   live_.run({"record", "start", "--size", "1MiB"});
   for (int i = 0; i < 3; ++i) live_.serve(one, "a");
   live_.serve(other, "a");
   live_.serve(one, "b");
+  wait_for(5);
   live_.run({"record", "stop"});
   live_.serve(one, "after");
   const std::vector<Json> all = requests();
@@ -71,12 +85,14 @@ TEST_F(LiveRecording, AReloadOrAnotherOneLosesNothing) {
   live_.serve(link, "a");
   live_.run({"reload"});
   live_.serve(link, "a");
+  wait_for(2);
   EXPECT_EQ(requests().size(), 2U);
   EXPECT_EQ(live_.ctl({"record", "start"}).code, 1);
   EXPECT_EQ(requests().size(), 2U);
   live_.run({"record", "stop"});
   live_.run({"record", "start", "--size", "1MiB"});
   live_.serve(link, "b");
+  wait_for(1);
   const std::vector<Json> all = requests();
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0]["job"], "b") << "the session's origin is of the new recording";
@@ -88,6 +104,7 @@ TEST_F(LiveRecording, HasOtherFormats) {
   ProxiedLink link = live_.open();
   live_.run({"record", "start", "--size", "1MiB"});
   live_.serve(link, "a");
+  wait_for(1);
   EXPECT_THAT(dump("x.iolog"), StartsWith("fio version 3 iolog\n"));
   EXPECT_THAT(dump("x.perfetto-trace"), HasSubstr("requests that wait"));
   EXPECT_FALSE(std::filesystem::exists(live_.directory().path() / "x.iolog.unfinished"));
@@ -115,6 +132,7 @@ TEST_F(LiveRecording, IsReplayedWithAnotherConfiguration) {
   ProxiedLink link = live_.open();
   live_.run({"record", "start", "--size", "1MiB"});
   for (int i = 0; i < 10; ++i) live_.serve(link, "a");
+  wait_for(10);
   live_.run({"record", "stop"});
   (void)dump("x.json");
   const std::string file = live_.directory().path() / "x.json";
