@@ -20,13 +20,13 @@ using Kind = YamlNode::Kind;
 
 constexpr std::string_view kEmpty = "is empty: give it a value, or leave it out";
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return fmt::format("\"{}\"", text);
 }
 
 std::string unknown_key_problem(std::string_view key, const std::vector<std::string>& known) {
   if (const auto nearest = nearest_word(key, known)) {
-    return fmt::format("unknown key; did you mean {}?", quoted(*nearest));
+    return fmt::format("unknown key; did you mean {}?", in_quotes(*nearest));
   }
   if (known.empty()) return "unknown key";
   return fmt::format("unknown key (known here: {})", fmt::join(known, ", "));
@@ -151,7 +151,7 @@ struct ConfigReader::State {
 
   [[nodiscard]] std::string unknown_key_problem_of(const std::string& key) const {
     for (const auto& [word, instead] : suggestions) {
-      if (word == key) return fmt::format("unknown key; did you mean {}?", quoted(instead));
+      if (word == key) return fmt::format("unknown key; did you mean {}?", in_quotes(instead));
     }
     return unknown_key_problem(key, asked);
   }
@@ -197,7 +197,7 @@ struct ConfigReader::State {
       return false;
     }
     if (*parsed < least || *parsed > most) {
-      problem(*entry, range_problem(quoted(entry->value->scalar), least, most, no_limit,
+      problem(*entry, range_problem(in_quotes(entry->value->scalar), least, most, no_limit,
                                     [](T limit) { return to_string(limit); }));
       return false;
     }
@@ -216,17 +216,17 @@ struct ConfigReader::State {
     const bool whole = end == text.data() + text.size();
     if (whole && error == std::errc::result_out_of_range) {
       problem(*entry,
-              range_problem(quoted(text), least, most, std::numeric_limits<T>::max(), print));
+              range_problem(in_quotes(text), least, most, std::numeric_limits<T>::max(), print));
       return false;
     }
     if (!whole || error != std::errc{}) {
-      problem(*entry, fmt::format("{} is not {}", quoted(text), kind));
+      problem(*entry, fmt::format("{} is not {}", in_quotes(text), kind));
       return false;
     }
     // Written so that NaN is out of every range.
     if (!(parsed >= least && parsed <= most)) {
       problem(*entry,
-              range_problem(quoted(text), least, most, std::numeric_limits<T>::max(), print));
+              range_problem(in_quotes(text), least, most, std::numeric_limits<T>::max(), print));
       return false;
     }
     *value = parsed;
@@ -309,8 +309,8 @@ bool ConfigReader::get(std::string_view key, bool* value) {
   if (entry == nullptr) return false;
   const std::string& text = entry->value->scalar;
   if (text != "true" && text != "false") {
-    state_->problem(*entry,
-                    fmt::format("{} is not a truth value: expected true or false", quoted(text)));
+    state_->problem(
+        *entry, fmt::format("{} is not a truth value: expected true or false", in_quotes(text)));
     return false;
   }
   *value = text == "true";
@@ -390,7 +390,7 @@ bool ConfigReader::choose(std::string_view key, std::string* value,
   const State::Entry* entry = state_->find_scalar(key);
   if (entry == nullptr) return false;
   if (std::ranges::find(choices, entry->value->scalar) == choices.end()) {
-    state_->problem(*entry, fmt::format("{} is not one of: {}", quoted(entry->value->scalar),
+    state_->problem(*entry, fmt::format("{} is not one of: {}", in_quotes(entry->value->scalar),
                                         fmt::join(choices, ", ")));
     return false;
   }

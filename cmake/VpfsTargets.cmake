@@ -1,22 +1,32 @@
-# vpfs_library(NAME SOURCES ... LINK ... [COMPUTES]): a folder's library. COMPUTES is for those whose
-# tests compute for long: debug builds optimize them too. script/test prints what tests take.
+# vpfs_library(NAME SOURCES ... LINK ... [COMPUTES] [ASIO] [TEST]): a folder's library. COMPUTES is for
+# those whose tests compute for long: debug builds optimize them too. script/test prints what tests
+# take. ASIO is for those that link asio, TEST for those that link GoogleTest: they choose the
+# precompiled headers.
 function(vpfs_library name)
-  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "ASIO;COMPUTES;TEST" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   if(ARG_COMPUTES)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O1>)
+    vpfs_computes(${name})
+    target_precompile_headers(${name} REUSE_FROM vpfs_computing_headers)
+  else()
+    vpfs_use_headers(${name} ${ARG_ASIO} ${ARG_TEST})
   endif()
 endfunction()
 
-# vpfs_program(NAME SOURCES ... LINK ... [INSTALL]): a program in <build>/bin. The target `programs`
-# builds all of them, without tests. INSTALL is for programs that users need.
+function(vpfs_computes name)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O1>)
+endfunction()
+
+# vpfs_program(NAME SOURCES ... LINK ... [INSTALL] [ASIO]): a program in <build>/bin. The target
+# `programs` builds all of them, without tests. INSTALL is for programs that users need.
 add_custom_target(programs)
 function(vpfs_program name)
-  cmake_parse_arguments(ARG "INSTALL" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "ASIO;INSTALL" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE vpfs_command_line ${ARG_LINK})
+  vpfs_use_headers(${name} ${ARG_ASIO} FALSE)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   add_dependencies(programs ${name})
   if(ARG_INSTALL)

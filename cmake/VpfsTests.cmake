@@ -1,6 +1,7 @@
 # There are four kinds of test programs:
 #
-#   vpfs_test(...)           tests code within its own process; built with every sanitizer.
+#   vpfs_test(...)           tests code within its own process; built with every sanitizer, unless its
+#                            label is bare: then it measures what a sanitizer changes.
 #   programs_test            starts programs and has nothing of its own to sanitize. It is built once,
 #                            without a sanitizer. VPFS_PROGRAMS chooses the programs that it starts.
 #   bare_programs_test       like programs_test, but measures what a sanitizer changes, or does more
@@ -20,7 +21,7 @@ add_custom_target(tests_within_a_process)
 
 # vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [TIMEOUT seconds] [ASIO]): one
 # GoogleTest program. Every TEST in it is a test of ctest. ASIO is for programs that link asio: it
-# chooses between two sets of precompiled headers, which halve the build time.
+# chooses the precompiled headers, which halve the build time.
 function(vpfs_test name)
   cmake_parse_arguments(ARG "ASIO" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_LABEL)
@@ -28,6 +29,9 @@ function(vpfs_test name)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
+  endif()
+  if(VPFS_SANITIZE AND ARG_LABEL STREQUAL bare)
+    return()
   endif()
   vpfs_test_executable(${name} ${ARG_ASIO})
   add_dependencies(tests_within_a_process ${name})
@@ -42,11 +46,7 @@ function(vpfs_test_executable name asio)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE vpfs_base vpfs_places vpfs_test_logger GTest::gtest
                                         GTest::gmock GTest::gtest_main)
-  if(asio)
-    target_precompile_headers(${name} REUSE_FROM vpfs_asio_test_headers)
-  else()
-    target_precompile_headers(${name} REUSE_FROM vpfs_test_headers)
-  endif()
+  vpfs_use_headers(${name} ${asio} TRUE)
 endfunction()
 
 # vpfs_programs_test(NAME LABEL): makes a program whose tests start programs. Folders add sources to

@@ -81,7 +81,10 @@ QUICK = Part(
 DEV = Part(
     "dev",
     [Tests("dev", labels="script|bare"), Tests("dev-timing", labels="timing", alone=True)],
-    targets=["programs", "programs_test", "bare_programs_test", "timing_test", "stage_memory_test"],
+    targets=[
+        *("programs", "programs_test", "bare_programs_test", "timing_test"),
+        *("many_rules_test", "stage_memory_test"),
+    ],
 )
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
 TSAN = Part(

@@ -19,6 +19,7 @@ struct ProgramName {
 
 // The part of the configuration that every program with a stage has, whatever its I/O.
 struct HostConfig : stage::Config {
+  std::string file_text;  // that it was read from
   std::string status_file;
   Duration status_interval = std::chrono::seconds(5);
   PortConfig control;

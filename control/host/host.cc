@@ -132,6 +132,11 @@ void Host::ask(const Envelope& request, const Caller& caller, const Answer& answ
       reply.mutable_status_reply()->set_json(status());
       return answer(std::move(reply));
     }
+    case Envelope::kInForce: {
+      Envelope reply;
+      *reply.mutable_in_force_reply() = in_force();
+      return answer(std::move(reply));
+    }
     case Envelope::kReload:
       return reload([answer](const Result<std::vector<std::string>>& changed) {
         if (!changed) return answer(make_error(Error::INVALID, "", changed.error().message));
@@ -152,8 +157,21 @@ std::string Host::status() {
                           .coordinator = control_.coordinator()});
 }
 
+InForceReply Host::in_force() const {
+  InForceReply reply;
+  reply.set_name(shown_name());
+  reply.set_program(std::string(name_.program));
+  reply.set_file_name(file_);
+  reply.set_file(config().file_text);
+  reply.set_book(live_.state->book().snapshot());
+  for (const stage::Address& each : config().node_addresses) {
+    reply.add_node_addresses(each.bytes().data(), each.bytes().size());
+  }
+  return reply;
+}
+
 void Host::describe(StatsReply& reply) const {
-  reply.set_name(config().name.empty() ? address_ : config().name);
+  reply.set_name(shown_name());
   reply.set_started_at(started_.time_since_epoch().count());
   reply.set_draining(program_.draining());
   const std::optional<DialledCoordinator> coordinator = control_.coordinator();

@@ -69,7 +69,12 @@ class Host {
   using Reloaded = std::function<void(Result<std::vector<std::string>> changed)>;
   void reload(Reloaded done);
   [[nodiscard]] std::string status();
+  [[nodiscard]] InForceReply in_force() const;
 
+  // As administrators see it.
+  [[nodiscard]] const std::string& shown_name() const {
+    return config().name.empty() ? address_ : config().name;
+  }
   [[nodiscard]] const HostConfig& config() const { return *live_.file; }
   // A configuration file as it was read.
   struct ReadFile {

@@ -110,6 +110,8 @@ std::string command_text(const Envelope& request) {
       words.add("--for", request.record().for_seconds());
       return std::move(words).text();
     }
+    case Envelope::kInForce:
+      return "config";
     case Envelope::kPast: {
       Words words(request.past().name().empty() ? "fairness" : "why");
       if (!request.past().name().empty()) words.add(request.past().name());

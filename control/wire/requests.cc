@@ -41,6 +41,7 @@ constexpr RequestKind kKinds[] = {
     {.body = Envelope::kPast, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kLedger, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kRecord, .needs = right_for_recordings, .forwarding = Forwarding::always},
+    {.body = Envelope::kInForce, .needs = always<Rights::read>, .forwarding = Forwarding::always},
     {.body = Envelope::kStatus, .needs = always<Rights::read>, .forwarding = Forwarding::always},
     {.body = Envelope::kReload, .needs = always<Rights::change>, .forwarding = Forwarding::always},
     {.body = Envelope::kDrain, .needs = always<Rights::change>, .forwarding = Forwarding::always},

@@ -84,7 +84,7 @@ void make_small(std::string& name) {
                          [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return fmt::format("'{}'", one_short_line(text, kMostQuoted));
 }
 
@@ -95,7 +95,7 @@ Result<Layout> parse_affinity(std::string_view text) {
   const auto [at, error] = std::from_chars(number.data(), end, layout.servers);
   if (error != std::errc() || at != end || layout.servers == 0 ||
       layout.servers > kMostLayoutServers) {
-    return fail(fmt::format("{}: expected affinity:K with K from 1 to {}", quoted(text),
+    return fail(fmt::format("{}: expected affinity:K with K from 1 to {}", in_quotes(text),
                             kMostLayoutServers));
   }
   return layout;
@@ -103,7 +103,7 @@ Result<Layout> parse_affinity(std::string_view text) {
 
 Result<Layout> parse_list(std::string_view text) {
   const auto wrong = [text](std::string_view what) {
-    return fail(fmt::format("{}: {}; expected {}", quoted(text), what, kListForm));
+    return fail(fmt::format("{}: {}; expected {}", in_quotes(text), what, kListForm));
   };
   std::vector<std::string_view> names;
   for (std::string_view rest = text.substr(kList.size()); !rest.empty();) {
@@ -120,7 +120,7 @@ Result<Layout> parse_list(std::string_view text) {
   layout.names.assign(names.begin(), names.end());
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
-    return wrong(fmt::format("{} is named twice", quoted(*twice)));
+    return wrong(fmt::format("{} is named twice", in_quotes(*twice)));
   }
   return layout;
 }
@@ -135,7 +135,7 @@ Result<Layout> parse_layout(std::string_view text) {
   }
   return fail(fmt::format(
       "{} is not a layout; expected disperse, affinity:K, local, internal, external or {}",
-      quoted(text), kListForm));
+      in_quotes(text), kListForm));
 }
 
 std::string to_text(const Layout& layout) {
@@ -231,7 +231,7 @@ Result<void> check_layout(const Layout& layout, const LayoutServers& servers) {
       }
       known.emplace_back(server.alias);
     }
-    return fail(fmt::format("no data server is called {}; there are {}", quoted(name),
+    return fail(fmt::format("no data server is called {}; there are {}", in_quotes(name),
                             fmt::join(known, ", ")));
   }
   return {};

@@ -72,6 +72,7 @@ std::string_view default_config() {
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
                     const stage::Names* names) {
   Config config;
+  config.file_text = text;
   config.names = names;
   ConfigReader reader(text, errors);
   read_mount(reader.child("mount"), config);

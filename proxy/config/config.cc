@@ -114,6 +114,7 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
                     const stage::Names* names) {
   Config config;
+  config.file_text = text;
   config.names = names;
   ConfigReader reader(text, errors);
   reader.require("proxy");

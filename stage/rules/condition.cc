@@ -54,7 +54,7 @@ std::size_t key_size(std::string_view text) {
   return at;
 }
 
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   std::string text = "\"";
   for (const char byte : value) text.append(byte == '"' ? 2 : 1, byte);
   return text + "\"";
@@ -65,13 +65,13 @@ std::string printed(std::string_view value) {
   const bool is_closed =
       open == std::string_view::npos || value.find(']', open) != std::string_view::npos;
   const bool is_bare = !value.empty() && is_closed && bare_size(value) == value.size();
-  return is_bare ? std::string(value) : quoted(value);
+  return is_bare ? std::string(value) : in_quotes(value);
 }
 std::string printed_key(std::string_view key) {
   if (!key.starts_with(kHint)) return std::string(key);
   const std::string_view name = key.substr(kHint.size());
   if (!name.empty() && key_size(name) == name.size()) return std::string(key);
-  return fmt::format("{}{}", kHint, quoted(name));
+  return fmt::format("{}{}", kHint, in_quotes(name));
 }
 
 // A function that returns false or nothing has set `error_`.

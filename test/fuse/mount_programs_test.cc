@@ -85,7 +85,7 @@ void plant_tree(const fs::path& root, bool with_all_kinds) {
   fs::create_directories(root / "empty");
   fs::permissions(root / "empty", fs::perms::owner_all);
   const std::vector<std::size_t> sizes = {0, 1, 4095, 4096, 65'535, 65'536, 65'537, 300'000};
-  for (std::size_t i = 0; i < 40; ++i) {
+  for (std::size_t i = 0; i < 16; ++i) {
     const fs::path folder = i % 3 == 0 ? root : i % 3 == 1 ? root / "deep" : root / "deep/er/down";
     make_file(folder / ("file " + std::to_string(i)), random_bytes(sizes[i % sizes.size()] + i));
   }

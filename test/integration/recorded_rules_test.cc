@@ -66,6 +66,22 @@ class RecordedRules : public ::testing::Test {
     }
     return shares;
   }
+  // What `rule plan` says of a set of rules.
+  Json planned(const std::string& set, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {program("vpfsctl"),
+                                      "rule",
+                                      "plan",
+                                      "-f",
+                                      directory_.write("rules.yaml", set),
+                                      "--json",
+                                      "--proxy",
+                                      directory_.path() / "px.sock"};
+    words.insert(words.end(), more.begin(), more.end());
+    Process ctl(words);
+    const auto exit = ctl.wait();
+    EXPECT_TRUE(exit && exit->ok()) << ctl.errors();
+    return Json::parse(ctl.output());
+  }
   std::map<std::string, double> moved() {
     std::map<std::string, double> all;
     const Json status = proxy_.status();
@@ -110,11 +126,24 @@ TEST_F(RecordedRules, GiveWhatTheyWereSaidToGive) {
   auto same = replayed(recording);
   EXPECT_NEAR(same["alice"], now.at("alice"), 3);
 
+  // A plan reads the same recording, where it is, and changes nothing.
+  const Json plan = planned("virtual_pfs: {alice: {weight: 1}, bob: {weight: 3}}\nrules: []\n");
+  EXPECT_TRUE(plan["check"]["is_close"].get<bool>()) << plan["check"];
+  EXPECT_EQ(plan["differences"].size(), 2u) << plan["differences"];
+  const Json part =
+      planned("virtual_pfs: {alice: {weight: 1}, bob: {weight: 3}}\nrules: []\n", {"--last", "2s"});
+  EXPECT_EQ(part["length_us"], 2'000'000);
+
   proxy_.reload(settings(1, 3));
   const auto said = replayed(recording);
   const auto live = measured(std::chrono::seconds(4));
   fmt::print("alice {:.1f} % before; said {:.1f} %, then {:.1f} %\n", now.at("alice"),
              said.at("alice"), live.at("alice"));
+  for (const Json* each : {&plan, &part}) {
+    for (const Json& row : (*each)["virtual_pfs"]) {
+      EXPECT_NEAR(row["after"]["share_percent"].get<double>(), live.at(row["name"]), 3) << row;
+    }
+  }
   EXPECT_LT(live.at("alice"), now.at("alice") - 20) << "the change is in force";
   EXPECT_NEAR(said.at("alice"), live.at("alice"), 3);
   EXPECT_NEAR(said.at("bob"), live.at("bob"), 3);

@@ -8,7 +8,6 @@
 #include <malloc.h>
 
 #include "stage/stage.h"
-#include "test/support/sanitizers.h"
 
 namespace vpfs::stage {
 namespace {
@@ -23,7 +22,6 @@ std::size_t allocated() {
 class StageMemory : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(StageMemory, AnUnusedVirtualPfsTakesOneKibibyteAtMost) {
-  if (kHasSanitizer) GTEST_SKIP() << "not with a sanitizer";
   Config config;
   config.policy = GetParam();
   config.virtual_pfs = {{.name = "job-{jobid}", .share = {.weight = 2}}};

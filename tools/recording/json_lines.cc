@@ -21,7 +21,7 @@ using stage::Recorded;
 
 constexpr int kVersion = 1;
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -123,16 +123,16 @@ void write_json_lines(const Recording& recording, const Sink& sink) {
   sink(fmt::format(R"({{"vpfs_recording":{},"stage":{},"began_at":{},"length_us":{},)"
                    R"("requests":{},"overwritten":{}}})"
                    "\n",
-                   kVersion, quoted(recording.stage), seconds_since_epoch(recording.began),
+                   kVersion, in_quotes(recording.stage), seconds_since_epoch(recording.began),
                    microseconds_of(recording.length), recording.requests.size(),
                    recording.overwritten));
   std::vector<std::string> names;
-  for (const std::string& name : recording.names) names.push_back(quoted(name));
+  for (const std::string& name : recording.names) names.push_back(in_quotes(name));
   std::vector<std::string> origins;
   for (const Origin& origin : recording.origins) {
     std::string text = fmt::format(R"("connection":{})", origin.connection);
-    if (!origin.client.empty()) text += fmt::format(R"(,"client":{})", quoted(origin.client));
-    if (!origin.jobid.empty()) text += fmt::format(R"(,"job":{})", quoted(origin.jobid));
+    if (!origin.client.empty()) text += fmt::format(R"(,"client":{})", in_quotes(origin.client));
+    if (!origin.jobid.empty()) text += fmt::format(R"(,"job":{})", in_quotes(origin.jobid));
     origins.push_back(std::move(text));
   }
   for (const Recorded& each : recording.requests) {

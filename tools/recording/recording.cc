@@ -1,10 +1,23 @@
 #include "tools/recording/recording.h"
 
+#include <chrono>
 #include <utility>
 
 #include "tools/recording/words.h"
 
 namespace vpfs::recording {
+
+void keep_last(Recording& recording, Duration part) {
+  if (part >= recording.length) return;
+  const Duration skipped = recording.length - part;
+  std::erase_if(recording.requests,
+                [skipped](const stage::Recorded& each) { return end(each) < TimePoint(skipped); });
+  for (stage::Recorded& each : recording.requests) {
+    each.arrival_ns -= std::chrono::nanoseconds(skipped).count();
+  }
+  recording.began += std::chrono::duration_cast<std::chrono::seconds>(skipped);
+  recording.length = part;
+}
 
 std::string_view word_of(IoKind kind) {
   return kKinds[std::to_underlying(kind)];

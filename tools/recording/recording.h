@@ -50,6 +50,10 @@ struct Recording {
   return sent(request) + request.service * stage::Recorded::kTick;
 }
 
+// Only what ended in the last part of a recording, as if it had begun then. It is the same if it is
+// not longer.
+void keep_last(Recording& recording, Duration part);
+
 [[nodiscard]] std::string_view word_of(IoKind kind);
 [[nodiscard]] std::string_view word_of(stage::RecordedReason reason);
 [[nodiscard]] std::string_view word_of(stage::RecordedEnd end);

@@ -1,7 +1,9 @@
 #include "tools/sim/replay_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -105,7 +107,24 @@ std::string to_table(const FinishedReplay& replay) {
   return text + table.text();
 }
 
-std::string to_json(const FinishedReplay& replay) {
+ShareGap largest_gap(const FinishedReplay& replay) {
+  const std::uint64_t before = sum_of(replay.before);
+  const std::uint64_t after = sum_of(replay.after);
+  ShareGap largest;
+  for (const std::string& name : names_of(replay)) {
+    const ReplayedShare* const recorded = find(replay.before, name);
+    const ReplayedShare* const replayed = find(replay.after, name);
+    const ShareGap gap = {.virtual_pfs = name,
+                          .recorded = recorded == nullptr ? 0 : percent(*recorded, before),
+                          .replayed = replayed == nullptr ? 0 : percent(*replayed, after)};
+    if (std::abs(gap.recorded - gap.replayed) >= std::abs(largest.recorded - largest.replayed)) {
+      largest = gap;
+    }
+  }
+  return largest;
+}
+
+nlohmann::ordered_json json_of(const FinishedReplay& replay) {
   Json rows = Json::array();
   const std::uint64_t before = sum_of(replay.before);
   const std::uint64_t after = sum_of(replay.after);
@@ -114,16 +133,19 @@ std::string to_json(const FinishedReplay& replay) {
                     {"before", json_of(find(replay.before, name), before, replay.length)},
                     {"after", json_of(find(replay.after, name), after, replay.length)}});
   }
-  const Json all = {{"recording", replay.recording},
-                    {"config", replay.config},
-                    {"length_us", microseconds_of(replay.length)},
-                    {"device",
-                     {{"bandwidth", replay.device.bandwidth.count},
-                      {"per_request_us", microseconds_of(replay.device.per_request)},
-                      {"parallelism", replay.device.parallelism}}},
-                    {"not_recorded", replay.not_recorded},
-                    {"virtual_pfs", std::move(rows)}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return {{"recording", replay.recording},
+          {"config", replay.config},
+          {"length_us", microseconds_of(replay.length)},
+          {"device",
+           {{"bandwidth", replay.device.bandwidth.count},
+            {"per_request_us", microseconds_of(replay.device.per_request)},
+            {"parallelism", replay.device.parallelism}}},
+          {"not_recorded", replay.not_recorded},
+          {"virtual_pfs", std::move(rows)}};
+}
+
+std::string to_json(const FinishedReplay& replay) {
+  return json_of(replay).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace vpfs::sim_tool

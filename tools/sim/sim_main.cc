@@ -12,13 +12,12 @@
 #include "base/command_line.h"
 #include "control/admin/host_names.h"
 #include "sim/cluster/cluster.h"
-#include "sim/proxies/replay/fitted_device.h"
-#include "sim/proxies/replay/replay.h"
 #include "sim/proxies/whatif/what_if.h"
 #include "tools/sim/cluster_report.h"
 #include "tools/sim/inputs.h"
 #include "tools/sim/progress.h"
 #include "tools/sim/replay_report.h"
+#include "tools/sim/replay_run.h"
 #include "tools/sim/report.h"
 
 namespace vpfs::sim_tool {
@@ -117,23 +116,14 @@ int run_all(const std::vector<Input>& inputs, const Options& options) {
 }
 
 FinishedReplay run(const ReplayInput& input) {
-  constexpr int kSteps = 100;
-  FinishedReplay made = {.recording = input.recording,
-                         .config = input.config_file,
-                         .length = input.load.length,
-                         .device = sim::fitted_device(input.load),
-                         .not_recorded = {},
-                         .before = sim::recorded_shares(input.load),
-                         .after = {}};
-  sim::Replay simulation(input.load, made.device, input.config);
   const Progress progress(input.recording);
-  for (int step = 1; step <= kSteps; ++step) {
-    simulation.run_until(simulation.length() * step / kSteps);
-    progress.show(fmt::format("{} %", step), simulation.events());
-  }
-  progress.end(simulation.length(), simulation.events());
-  made.not_recorded = simulation.not_recorded();
-  made.after = simulation.shares();
+  std::uint64_t done = 0;
+  FinishedReplay made = replayed(input.load, input.config, [&](int percent, std::uint64_t events) {
+    progress.show(fmt::format("{} %", percent), done = events);
+  });
+  progress.end(made.length, done);
+  made.recording = input.recording;
+  made.config = input.config_file;
   return made;
 }
 

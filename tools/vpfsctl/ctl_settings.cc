@@ -13,6 +13,9 @@ Result<void> check_for_coordinator(const CtlSettings& settings) {
     return fail(
         "--atomic is for proxies without a coordinator: this one has its rules in one place");
   }
+  if (command.verb == Verb::rule_plan) {
+    return fail("rule plan tries rules of one proxy on what it has recorded: give --proxy instead");
+  }
   const bool only_looks = command.verb == Verb::rule_list || command.verb == Verb::rule_history ||
                           command.verb == Verb::job_list;
   if (!settings.stages.empty() && is_of_coordinator(command) && !only_looks) {

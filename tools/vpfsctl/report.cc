@@ -67,6 +67,8 @@ std::string text_of(const Command& command, const control::Envelope& reply) {
       return ledger_text(reply.ledger_reply());
     case control::Envelope::kRecordReply:
       return record_text(reply.record_reply());
+    case control::Envelope::kInForceReply:
+      return printable_lines(reply.in_force_reply().file());
     case control::Envelope::kWhyReply:
       return who_text(reply.why_reply(), command.name);
     case control::Envelope::kStatsReply:

@@ -22,6 +22,7 @@
 #include "tools/vpfsctl/fairness_text.h"
 #include "tools/vpfsctl/record_dump.h"
 #include "tools/vpfsctl/report.h"
+#include "tools/vpfsctl/rule_plan.h"
 #include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/atomic.h"
 #include "tools/vpfsctl/site/coordinator_client.h"
@@ -169,6 +170,36 @@ ExitCode run_record_dump(const CtlSettings& settings, const AskStages& ask,
   return ExitCode::done;
 }
 
+// Tries a set of rules on the recording of the one stage that is asked.
+ExitCode run_rule_plan(const CtlSettings& settings, const Command& command, const AskStages& ask,
+                       const UsageErrors& usage_error) {
+  PlanOptions options = {.file_name = command.file_name == "-" ? "stdin" : command.file_name,
+                         .text = command.file_text,
+                         .last = std::nullopt,
+                         .json = settings.json};
+  if (!command.last.empty()) {
+    const Result<Duration> last = parse_duration(command.last);
+    if (!last) return usage_error("--last: " + last.error().message);
+    if (*last <= Duration::zero()) return usage_error("--last: expected a time, such as 10m");
+    options.last = *last;
+  }
+  const Result<Planned> planned = plan_rules(options, ask);
+  if (!planned) {
+    fmt::print(stderr, "vpfsctl: {}\n", planned.error().message);
+    return ExitCode::refused;
+  }
+  if (planned->failures.size() > 1) {
+    return usage_error(
+        fmt::format("rule plan: expected one proxy, and these are {}", planned->failures.size()));
+  }
+  for (const ProxyAnswer& answer : planned->failures) {
+    write(error_text(answer, ""), stderr);
+    return exit_code(planned->failures);
+  }
+  write(planned->output, stdout);
+  return ExitCode::done;
+}
+
 ExitCode print(const CtlSettings& settings, std::span<const ProxyAnswer> answers,
                const control::Envelope& request, const std::string& version) {
   if (request.has_past() && !settings.json) return print_past(settings, answers);
@@ -248,7 +279,7 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
   if (!timeout) return usage_error("--timeout: " + timeout.error().message);
   if (*timeout <= Duration::zero()) return usage_error("--timeout: expected a time, such as 5s");
   Command command = settings.command;
-  if (command.verb == Verb::rule_apply) {
+  if (command.verb == Verb::rule_apply || command.verb == Verb::rule_plan) {
     Result<std::string> text = read_file(command.file_name);
     if (!text) return usage_error(text.error().message);
     command.file_text = std::move(*text);
@@ -285,6 +316,10 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
   if (command.verb == Verb::record_dump) {
     return run_record_dump(
         settings, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
+  }
+  if (command.verb == Verb::rule_plan) {
+    return run_rule_plan(
+        settings, command, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
   }
   const std::vector<ProxyAnswer> answers = ask(proxies, command, *request, *timeout);
   return print(settings, answers, *request, version);

@@ -104,6 +104,14 @@ void add_rule_commands(const Command& app, CtlSettings& settings) {
                   "roll back by itself after this time, unless `rule confirm` comes before")
       .value_name("TIME");
   add_atomic(apply, settings);
+  const Command plan = add_command(rule, settings, Verb::rule_plan, "plan",
+                                   "tell what each virtual PFS would have got with the rules of a "
+                                   "file, from what one proxy has recorded; change nothing");
+  plan.add_option("-f,--file", command.file_name, "the rules (YAML), - is standard input; required")
+      .value_name("FILE")
+      .required();
+  plan.add_option("--last", command.last, "only the last part of the recording: 10m")
+      .value_name("TIME");
   add_command(rule, settings, Verb::rule_confirm, "confirm", "keep what was applied");
   add_command(rule, settings, Verb::rule_history, "history", "list the last sets of live rules");
   add_command(rule, settings, Verb::rule_rollback, "rollback", "go back to an earlier set")
@@ -229,6 +237,8 @@ void add_record_commands(const Command& app, CtlSettings& settings) {
 }
 
 void add_administration(const Command& app, CtlSettings& settings) {
+  add_command(app, settings, Verb::config, "config",
+              "print the configuration file that is in force, as it was read");
   add_command(app, settings, Verb::reload, "reload", "read the configuration file again");
   add_command(app, settings, Verb::drain, "drain", "accept no clients, finish, and exit");
   const Command bypass = add_command(app, settings, Verb::bypass, "bypass",

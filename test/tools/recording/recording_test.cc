@@ -201,5 +201,33 @@ TEST(FioIolog, HasReadsAndWritesByTheirArrivals) {
                                  "5 " + file + " close"));
 }
 
+TEST(Recording, ItsLastPartIsAsIfItHadBegunThen) {
+  Recording all;
+  all.began = WallTime(std::chrono::seconds(1'795'000'000));
+  all.length = std::chrono::seconds(10);
+  all.names = {"a"};
+  all.origins = {{}};
+  const auto ended_at = [](Duration end) {
+    return Recorded{.arrival_ns = (end - std::chrono::milliseconds(3)).count(),
+                    .wait = Recorded::ticks(std::chrono::milliseconds(1)),
+                    .service = Recorded::ticks(std::chrono::milliseconds(2))};
+  };
+  using std::chrono::milliseconds;
+  all.requests = {ended_at(milliseconds(7999)), ended_at(milliseconds(8000)),
+                  ended_at(milliseconds(9500))};
+  Recording last = all;
+  keep_last(last, std::chrono::seconds(2));
+  EXPECT_EQ(last.length, std::chrono::seconds(2));
+  EXPECT_EQ(last.began, all.began + std::chrono::seconds(8));
+  ASSERT_EQ(last.requests.size(), 2u);
+  EXPECT_EQ(arrival(last.requests[0]), TimePoint(milliseconds(-3)));
+  EXPECT_EQ(end(last.requests[1]), TimePoint(milliseconds(1500)));
+
+  Recording whole = all;
+  keep_last(whole, std::chrono::seconds(10));
+  EXPECT_EQ(whole.requests, all.requests);
+  EXPECT_EQ(whole.length, all.length);
+}
+
 }  // namespace
 }  // namespace vpfs::recording

@@ -235,6 +235,7 @@ Result<Envelope> to_request(const Command& command, const Names& names, bool jso
     case Verb::rule_list:
       return rule_action(control::Rule::LIST);
     case Verb::rule_apply:
+    case Verb::rule_plan:
       return rule_apply(command);
     case Verb::rule_confirm:
       return rule_action(control::Rule::CONFIRM);
@@ -274,6 +275,9 @@ Result<Envelope> to_request(const Command& command, const Names& names, bool jso
       return record_action(control::Record::STOP);
     case Verb::record_drop:
       return record_action(control::Record::DROP);
+    case Verb::config:
+      request.mutable_in_force();
+      break;
     case Verb::reload:
       request.mutable_reload();
       break;

@@ -21,6 +21,7 @@ enum class Verb {
   rule_confirm,
   rule_history,
   rule_rollback,
+  rule_plan,
   job_start,
   job_stop,
   job_list,
@@ -39,7 +40,8 @@ enum class Verb {
   record_dump,
   reload,
   drain,
-  bypass
+  bypass,
+  config
 };
 
 // What a command line asks for, as it was typed.
@@ -48,7 +50,7 @@ struct Command {
   std::string name;                // of a rule or job, or what `who` and `why` ask about
   std::string condition;           // start; its rest is in `words` if a shell has split it
   std::vector<std::string> words;  // what follows
-  std::string file_name;           // apply
+  std::string file_name;           // apply, plan
   std::string file_text;
   bool dry_run = false;
   std::string confirm;        // apply
@@ -61,6 +63,7 @@ struct Command {
   std::string time_limit;
   bool best_effort = false;
   bool atomic = false;
+  std::string last;    // plan
   std::string size;    // record start, and `duration`
   std::string format;  // record dump, with `file_name`
   std::string since;   // why, fairness and ledger, as at and duration

@@ -40,6 +40,16 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    result += printable(text.substr(0, end)) + '\n';
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return result;
+}
+
 std::size_t columns_of(std::string_view text) {
   std::size_t columns = 0;
   for (const char letter : text) columns += begins_utf8_character(letter) ? 1 : 0;

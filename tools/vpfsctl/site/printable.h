@@ -11,6 +11,9 @@ namespace vpfs::ctl {
 // The text with all that could steer a terminal, and all that is not UTF-8, as "\x1B".
 [[nodiscard]] std::string printable(std::string_view text);
 
+// The same of each line of a text.
+[[nodiscard]] std::string printable_lines(std::string_view text);
+
 // How many columns a printable text takes: one for each code point.
 [[nodiscard]] std::size_t columns_of(std::string_view text);
 

@@ -1,1 +1,0 @@
-// Empty. The target exists for its precompiled headers, and a target needs a source.

@@ -1,0 +1,25 @@
+#include "tools/sim/replay_run.h"
+
+#include "sim/proxies/replay/fitted_device.h"
+#include "sim/proxies/replay/replay.h"
+
+namespace vpfs::sim_tool {
+
+FinishedReplay replayed(const sim::RecordedLoad& load, const stage::Config& config,
+                        const ReplayProgress& progress) {
+  constexpr int kSteps = 100;
+  FinishedReplay made;
+  made.length = load.length;
+  made.device = sim::fitted_device(load);
+  made.before = sim::recorded_shares(load);
+  sim::Replay simulation(load, made.device, config);
+  for (int step = 1; step <= kSteps; ++step) {
+    simulation.run_until(simulation.length() * step / kSteps);
+    progress(step, simulation.events());
+  }
+  made.not_recorded = simulation.not_recorded();
+  made.after = simulation.shares();
+  return made;
+}
+
+}  // namespace vpfs::sim_tool
