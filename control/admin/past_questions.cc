@@ -67,6 +67,22 @@ std::expected<insight::Past, Error> PastQuestions::read(const Past& request, Wal
   return insight::past_of(keeper_.history(), time->from, time->to);
 }
 
+std::expected<SeriesReply, Error> PastQuestions::series(const Series& request, WallTime now) const {
+  constexpr std::uint32_t kMostLines = 128;
+  constexpr std::uint32_t kMostPoints = 1440;
+  const std::expected<Time, Error> time = time_of(request, now);
+  VPFS_TRY(time);
+  insight::SeriesSize size;
+  if (request.lines() > 0) size.lines = std::min(request.lines(), kMostLines);
+  if (request.points() > 0) size.points = std::min(request.points(), kMostPoints);
+  SeriesReply made;
+  fill(made, insight::series_of(keeper_.history(), time->from, time->to, size));
+  if (const std::optional<WallTime> begin = keeper_.history().begin()) {
+    made.set_known_from_at(seconds_since_epoch(*begin));
+  }
+  return made;
+}
+
 std::expected<insight::Past, Error> PastQuestions::read_for_own(const Past& request, WallTime now) {
   VPFS_TRY(count_for_own(now));
   return read(request, now);

@@ -27,7 +27,8 @@ class PastQuestions {
 
   // What was done in the time that is asked about. An error is about the request.
   [[nodiscard]] std::expected<insight::Past, Error> read(const Past& request, WallTime now) const;
-  // The same for a caller that sees own jobs only. Any user may be one, so all of them together
+  [[nodiscard]] std::expected<SeriesReply, Error> series(const Series& request, WallTime now) const;
+  // As read(), for a caller that sees own jobs only. Any user may be one, so all of them together
   // have kForOwn answers in a second.
   [[nodiscard]] std::expected<insight::Past, Error> read_for_own(const Past& request, WallTime now);
   // Counts one of them. An error: there were too many.

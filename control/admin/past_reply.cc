@@ -43,7 +43,34 @@ void fill(PastOf& to, const insight::PastOf& from) {
   to.set_last_at(seconds_since_epoch(from.last));
 }
 
+void fill(SeriesLine& to, const insight::Series::Line& from) {
+  to.set_name(from.name);
+  for (const stage::Measures& at : from.at) {
+    to.add_read_bytes(at.of(Measure::read_bytes));
+    to.add_written_bytes(at.of(Measure::written_bytes));
+    to.add_operations(at.of(Measure::operations));
+    to.add_waited_us(at.of(Measure::waited));
+    to.add_served_us(at.of(Measure::served));
+    to.add_held_limit_us(at.of(Measure::held_by_limit));
+    to.add_held_share_us(at.of(Measure::held_by_share));
+    to.add_held_depth_us(at.of(Measure::held_by_depth));
+    to.add_held_class_us(at.of(Measure::held_by_class));
+    to.add_held_client_us(at.of(Measure::slow_client));
+    to.add_longest_wait_us(at.of(Measure::longest_wait));
+    to.add_queued_bytes(at.of(Measure::queued));
+  }
+}
+
 }  // namespace
+
+void fill(SeriesReply& reply, const insight::Series& series) {
+  for (const insight::Series::Point& point : series.points) {
+    reply.add_begin_at(seconds_since_epoch(point.begin));
+    reply.add_length_us(microseconds_of(point.length));
+  }
+  for (const insight::Series::Line& line : series.lines) fill(*reply.add_lines(), line);
+  fill(*reply.mutable_others(), series.others);
+}
 
 bool is_named(std::string_view text, const insight::PastOf& who) {
   return !text.empty() && (who.name == text || who.jobid == text);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "control/insight/past.h"
+#include "control/insight/series.h"
 #include "control/wire/control.pb.h"
 
 namespace vpfs::control {
@@ -18,6 +19,8 @@ struct PastChoice {
 
 // Fills in what was done. What is known of the history itself is the caller's to fill in.
 void fill(PastReply& reply, const insight::Past& past, const PastChoice& choice);
+
+void fill(SeriesReply& reply, const insight::Series& series);
 
 // Whether the text names that virtual PFS, or its job.
 [[nodiscard]] bool is_named(std::string_view text, const insight::PastOf& who);

@@ -105,6 +105,10 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
       return why(request.why(), caller, answer);
     case Envelope::kPast:
       return past(request.past(), caller, answer);
+    case Envelope::kSeries:
+      return deliver(
+          answer, past_.series(request.series(), now_()),
+          [](Envelope& to, SeriesReply reply) { *to.mutable_series_reply() = std::move(reply); });
     case Envelope::kLedger:
       return deliver(answer, ledger(request.ledger(), caller), [](Envelope& to, LedgerReply reply) {
         *to.mutable_ledger_reply() = std::move(reply);

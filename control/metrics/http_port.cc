@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <list>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -14,10 +15,13 @@
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/write.hpp>
+#include <nlohmann/json.hpp>
 
 #include "base/result.h"
 #include "control/metrics/http_request.h"
 #include "control/metrics/metrics.h"
+#include "control/web/web_file.h"
+#include "control/web/web_question.h"
 #include "net/async.h"
 #include "net/listener.h"
 #include "net/signal.h"
@@ -27,6 +31,7 @@ namespace vpfs::control {
 namespace {
 
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+constexpr std::string_view kJsonType = "application/json";
 
 using Text = std::shared_ptr<const std::string>;  // shared by the answers that are being sent
 
@@ -34,21 +39,35 @@ struct Page {
   int status = 200;
   std::string_view type = HttpAnswer().type;
   Text body;
+  std::string_view more = "";  // lines of the head
 };
 
 Page page(int status, std::string text) {
   return {.status = status, .body = std::make_shared<const std::string>(std::move(text))};
 }
 
-// Carries an answer to the port's thread, from any other and even when the port is gone.
+Page json(int status, std::string text) {
+  Page made = page(status, std::move(text));
+  made.type = kJsonType;
+  made.more = kWebHeaders;
+  return made;
+}
+
+std::string error_json(std::string_view text) {
+  nlohmann::ordered_json error;
+  error["error"] = text;
+  return error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+// Carries answers to the port's thread, from any other and even when the port is gone.
+template <typename Item>
 class Inbox {
  public:
-  explicit Inbox(std::function<void(HttpSource::MakeText)> deliver)
-      : deliver_(std::move(deliver)) {}
+  explicit Inbox(std::function<void(Item)> deliver) : deliver_(std::move(deliver)) {}
 
-  void put(HttpSource::MakeText make) {
+  void put(Item item) {
     const std::lock_guard lock(mutex_);
-    if (deliver_) deliver_(std::move(make));
+    if (deliver_) deliver_(std::move(item));
   }
   void close() {
     const std::lock_guard lock(mutex_);
@@ -57,7 +76,12 @@ class Inbox {
 
  private:
   std::mutex mutex_;
-  std::function<void(HttpSource::MakeText)> deliver_;
+  std::function<void(Item)> deliver_;
+};
+
+struct Reply {
+  std::uint64_t question = 0;
+  Envelope envelope;
 };
 
 struct HttpConnection {
@@ -85,10 +109,22 @@ class HttpPort::State {
         clock_(clock),
         limits_(limits),
         made_(context_.get_executor()),
-        inbox_(std::make_shared<Inbox>([this](HttpSource::MakeText make) {
+        inbox_(std::make_shared<Inbox<HttpSource::MakeText>>([this](HttpSource::MakeText make) {
           asio::post(context_, [this, make = std::move(make)] { use(make()); });
+        })),
+        replied_(context_.get_executor()),
+        replies_(std::make_shared<Inbox<Reply>>([this](Reply reply) {
+          asio::post(context_, [this, reply = std::move(reply)]() mutable {
+            const auto asked = questions_.find(reply.question);
+            if (asked == questions_.end()) return;  // its patience is over
+            asked->second = std::move(reply.envelope);
+            replied_.notify_all();
+          });
         })) {}
-  ~State() { inbox_->close(); }
+  ~State() {
+    inbox_->close();
+    replies_->close();
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -108,6 +144,8 @@ class HttpPort::State {
   net::Task<> serve(HttpConnectionPtr connection);
   net::Task<Page> page_of(const HttpRequest& request);
   net::Task<Text> metrics();
+  net::Task<Page> answer_of(const HttpRequest& request);
+  net::Task<std::optional<Envelope>> ask(const Envelope& question);
   void ask_source();
   void use(std::string text);
   net::Task<> send(HttpConnection& connection, const Page& page, bool head_only);
@@ -122,9 +160,14 @@ class HttpPort::State {
   Text text_;
   TimePoint text_at_ = {};
   std::uint64_t texts_ = 0;
-  std::optional<TimePoint> asked_at_;  // while an answer is to come
-  net::Signal made_;                   // a text
-  std::shared_ptr<Inbox> inbox_;       // shared with answers to come
+  std::optional<TimePoint> asked_at_;                   // while an answer is to come
+  net::Signal made_;                                    // a text
+  std::shared_ptr<Inbox<HttpSource::MakeText>> inbox_;  // shared with answers to come
+  // Questions of the page; nothing: the reply is to come.
+  std::map<std::uint64_t, std::optional<Envelope>> questions_;
+  std::uint64_t last_question_ = 0;
+  net::Signal replied_;
+  std::shared_ptr<Inbox<Reply>> replies_;  // shared likewise
 };
 
 void HttpPort::State::accepted(net::Socket socket) {
@@ -181,10 +224,55 @@ net::Task<Page> HttpPort::State::page_of(const HttpRequest& request) {
     const std::string problem = source_.not_ready();
     co_return problem.empty() ? page(200, "ready\n") : page(503, problem + "\n");
   }
-  if (request.path != "/metrics") co_return page(404, "there is /metrics, /healthz and /readyz\n");
-  Text text = co_await metrics();
-  if (text == nullptr) co_return page(503, "the stage gives no statistics\n");
-  co_return Page{.type = kMetricsType, .body = std::move(text)};
+  if (request.path == "/metrics") {
+    Text text = co_await metrics();
+    if (text == nullptr) co_return page(503, "the stage gives no statistics\n");
+    co_return Page{.type = kMetricsType, .body = std::move(text)};
+  }
+  const WebFile* const file = source_.ask != nullptr ? find_web_file(request.path) : nullptr;
+  const bool is_question = source_.ask != nullptr && is_web_question(request.path);
+  if (file == nullptr && !is_question) {
+    co_return page(404, "there is /metrics, /healthz and /readyz, and / for people\n");
+  }
+  if (!is_own_host(request.host)) {
+    co_return page(403, "use an address or localhost, not another name\n");
+  }
+  if (is_question) {
+    Page answer = co_await answer_of(request);
+    co_return answer;
+  }
+  co_return Page{.type = file->type,
+                 .body = std::make_shared<const std::string>(file->text),
+                 .more = kWebHeaders};
+}
+
+net::Task<Page> HttpPort::State::answer_of(const HttpRequest& request) {
+  const auto question = read_web_question(request.path, request.query, source_.is_site);
+  if (!question) co_return json(400, error_json(question.error()));
+  if (questions_.size() >= limits_.questions) {
+    co_return json(503, error_json("too many ask at once: try again"));
+  }
+  const std::optional<Envelope> reply = co_await ask(question->request);
+  if (!reply) co_return json(503, error_json("there is no answer in time"));
+  const auto answer = web_answer(*question, *reply);
+  if (!answer) co_return json(503, error_json(answer.error().text()));
+  co_return json(200, *answer);
+}
+
+net::Task<std::optional<Envelope>> HttpPort::State::ask(const Envelope& question) {
+  const std::uint64_t number = ++last_question_;
+  questions_.emplace(number, std::nullopt);
+  source_.ask(question, [inbox = replies_, number](Envelope reply) {
+    inbox->put({.question = number, .envelope = std::move(reply)});
+  });
+  const TimePoint end = clock_.now() + limits_.stats_patience;
+  bool is_in_time = true;
+  while (is_in_time && !questions_.at(number)) {
+    is_in_time = co_await replied_.wait_for(end - clock_.now());
+  }
+  std::optional<Envelope> reply = std::move(questions_.at(number));
+  questions_.erase(number);
+  co_return reply;
 }
 
 // All requests of a moment share one text.
@@ -219,8 +307,8 @@ void HttpPort::State::use(std::string text) {
 }
 
 net::Task<> HttpPort::State::send(HttpConnection& connection, const Page& page, bool head_only) {
-  const std::string head =
-      answer_head({.status = page.status, .type = page.type, .size = page.body->size()});
+  const std::string head = answer_head(
+      {.status = page.status, .type = page.type, .size = page.body->size(), .more = page.more});
   std::array<asio::const_buffer, 2> buffers = {
       asio::buffer(head), asio::buffer(page.body->data(), head_only ? 0 : page.body->size())};
   const auto [error, sent] = co_await asio::async_write(connection.socket, buffers, net::kUseTask);

@@ -25,6 +25,10 @@ struct HttpSource {
   // function that makes the text and is called on the port's thread.
   using MakeText = std::function<std::string()>;
   std::function<void(std::function<void(MakeText)> answer)> metrics = nullptr;
+  // What the page asks, as one that may read. Calls `answer` once, likewise. Nothing: there is no
+  // page.
+  std::function<void(Envelope question, std::function<void(Envelope)> answer)> ask = nullptr;
+  bool is_site = false;  // the page is a coordinator's
 };
 
 struct HttpLimits {
@@ -34,10 +38,12 @@ struct HttpLimits {
   Duration patience = std::chrono::seconds(5);  // for a request and its answer
   Duration stats_patience = std::chrono::seconds(2);
   Duration fresh = std::chrono::seconds(1);  // metrics are made at most this often
+  std::size_t questions = 8;                 // of the page at once; others are told to come back
 };
 
-// Serves /metrics (for Prometheus), /healthz (the process answers) and /readyz (it serves clients)
-// over HTTP, one request for each connection. It has a thread of its own.
+// Serves /metrics (for Prometheus), /healthz (the process answers), /readyz (it serves clients),
+// and a page for people with what that asks (see control/web) over HTTP, one request for each
+// connection. It has a thread of its own.
 class HttpPort {
  public:
   // Listens, and serves until it is destroyed, which takes milliseconds whatever clients do.

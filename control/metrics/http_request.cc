@@ -17,6 +17,8 @@ std::string_view phrase_of(int status) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -28,6 +30,30 @@ std::string_view phrase_of(int status) {
     default:
       return "HTTP Version Not Supported";
   }
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool same_letters(std::string_view one, std::string_view other) {
+  const auto lower = [](char c) { return is_capital(c) ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(one, other, {}, lower, lower);
+}
+
+// The first field of that name; "": there is none.
+std::string_view field(std::string_view head, std::string_view name) {
+  while (!head.empty()) {
+    const std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(head.size(), line.size() + 1));
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !same_letters(line.substr(0, colon), name)) continue;
+    return trimmed(line.substr(colon + 1));
+  }
+  return {};
 }
 
 }  // namespace
@@ -60,16 +86,20 @@ std::expected<HttpRequest, int> parse_request(std::string_view head) {
   }
   if (version != "HTTP/1.1" && version != "HTTP/1.0") return std::unexpected(505);
   if (method != "GET" && method != "HEAD") return std::unexpected(405);
-  target = target.substr(0, target.find('?'));
-  return HttpRequest{.head_only = method == "HEAD", .path = std::string(target)};
+  const std::size_t question = std::min(target.find('?'), target.size());
+  const std::string_view query = target.substr(std::min(target.size(), question + 1));
+  return HttpRequest{.head_only = method == "HEAD",
+                     .path = std::string(target.substr(0, question)),
+                     .query = std::string(query),
+                     .host = std::string(field(head, "host"))};
 }
 
 std::string answer_head(const HttpAnswer& answer) {
   return fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}Cache-Control: no-store\r\n"
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}Cache-Control: no-store\r\n"
       "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
       answer.status, phrase_of(answer.status), answer.type, answer.size,
-      answer.status == 405 ? "Allow: GET, HEAD\r\n" : "");
+      answer.status == 405 ? "Allow: GET, HEAD\r\n" : "", answer.more);
 }
 
 }  // namespace vpfs::control

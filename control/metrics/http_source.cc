@@ -4,6 +4,13 @@
 
 namespace vpfs::control {
 
+std::function<void(Envelope, std::function<void(Envelope)>)> ask_of(Owner& owner) {
+  return [&owner](Envelope question, std::function<void(Envelope)> answer) {
+    const Caller caller = {.name = "page", .from = "http", .rights = Rights::read};
+    owner.ask(std::move(question), caller, Answer(std::move(answer)));
+  };
+}
+
 HttpSource http_source(Owner& owner, std::function<std::string()> not_ready) {
   auto stats = [&owner](std::function<void(StatsReply)> answer) {
     Envelope request;
@@ -14,7 +21,7 @@ HttpSource http_source(Owner& owner, std::function<std::string()> not_ready) {
                 if (reply.has_stats_reply()) answer(std::move(*reply.mutable_stats_reply()));
               }));
   };
-  return {.stats = std::move(stats), .not_ready = std::move(not_ready)};
+  return {.stats = std::move(stats), .not_ready = std::move(not_ready), .ask = ask_of(owner)};
 }
 
 }  // namespace vpfs::control

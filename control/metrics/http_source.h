@@ -8,6 +8,9 @@
 
 namespace vpfs::control {
 
+// HttpSource::ask of that owner, which outlives the port.
+[[nodiscard]] std::function<void(Envelope, std::function<void(Envelope)>)> ask_of(Owner& owner);
+
 // What a stage's owner tells an HTTP port: the port asks it for Stats with rules, as a caller that
 // may read. So the owner is asked by two threads, if it has a control port as well. The owner
 // outlives the port; it may answer from any thread.

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/system_clock.h"
 #include "base/version.h"
+#include "control/metrics/http_source.h"
 #include "control/site/site_message.h"
 #include "control/site/site_metrics.h"
 #include "control/site/site_status.h"
@@ -115,6 +116,8 @@ Result<void> SiteAdministration::open_ports() {
         });
       });
     };
+    source.ask = control::ask_of(*this);
+    source.is_site = true;
     auto http =
         control::HttpPort::open(config_.http, std::move(source), std::string(version()), clock_);
     VPFS_TRY(http);

@@ -117,6 +117,8 @@ std::string command_text(const Envelope& request) {
       if (!request.past().name().empty()) words.add(request.past().name());
       return std::move(words).text();
     }
+    case Envelope::kSeries:
+      return "series";
     case Envelope::kLedger: {
       Words words("ledger");
       if (!request.ledger().name().empty()) words.add(request.ledger().name());

@@ -39,6 +39,7 @@ constexpr RequestKind kKinds[] = {
     {.body = Envelope::kWatch, .needs = always<Rights::own>},
     {.body = Envelope::kWhy, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kPast, .needs = always<Rights::own>, .forwarding = Forwarding::always},
+    {.body = Envelope::kSeries, .needs = always<Rights::read>, .forwarding = Forwarding::always},
     {.body = Envelope::kLedger, .needs = always<Rights::own>, .forwarding = Forwarding::always},
     {.body = Envelope::kRecord, .needs = right_for_recordings, .forwarding = Forwarding::always},
     {.body = Envelope::kInForce, .needs = always<Rights::read>, .forwarding = Forwarding::always},

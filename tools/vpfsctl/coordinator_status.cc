@@ -11,11 +11,15 @@
 
 #include "base/joined.h"
 #include "base/units.h"
-#include "tools/vpfsctl/site/printable.h"
-#include "tools/vpfsctl/table.h"
+#include "control/words/printable.h"
+#include "control/words/table.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::printable;
+using words::Table;
+using words::time_text;
 
 // Fields that another version does not have are as empty ones.
 std::string text_of(const nlohmann::json& row, const char* key) {

@@ -5,12 +5,16 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "tools/vpfsctl/past_words.h"
-#include "tools/vpfsctl/site/printable.h"
-#include "tools/vpfsctl/table.h"
+#include "control/words/past_words.h"
+#include "control/words/printable.h"
+#include "control/words/table.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::size_text;
+using words::Table;
+using words::time_text;
 
 std::string cause_text(const control::LedgerEntry& entry) {
   if (entry.cause() != control::LedgerEntry::LIMIT) return "other classes";

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "tools/vpfsctl/past_words.h"
-#include "tools/vpfsctl/table.h"
+#include "control/words/past_words.h"
+#include "control/words/table.h"
 
 namespace vpfs::ctl {
+
+using words::length_text;
 
 std::string record_text(const control::RecordReply& reply) {
   if (reply.number() == 0) return "there is no recording\n";

@@ -5,16 +5,20 @@
 
 #include <fmt/format.h>
 
+#include "control/words/printable.h"
 #include "tools/vpfsctl/job_stats.h"
 #include "tools/vpfsctl/ledger_text.h"
 #include "tools/vpfsctl/record_text.h"
 #include "tools/vpfsctl/rule_tables.h"
-#include "tools/vpfsctl/site/printable.h"
 #include "tools/vpfsctl/status_text.h"
 #include "tools/vpfsctl/who_table.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::printable;
+using words::printable_lines;
+using words::time_text;
 
 // A proxy may say several lines.
 std::string lines_of(std::string_view text) {

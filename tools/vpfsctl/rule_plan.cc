@@ -8,15 +8,17 @@
 
 #include "base/system_clock.h"
 #include "control/admin/host_names.h"
+#include "control/words/printable.h"
 #include "tools/plan/planned_rules.h"
 #include "tools/sim/replay_input.h"
 #include "tools/sim/replay_report.h"
 #include "tools/sim/replay_run.h"
 #include "tools/vpfsctl/rule_tables.h"
-#include "tools/vpfsctl/site/printable.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::printable;
 
 using sim_tool::FinishedReplay;
 using sim_tool::ShareGap;

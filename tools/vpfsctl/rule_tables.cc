@@ -8,11 +8,15 @@
 
 #include "base/joined.h"
 #include "base/units.h"
-#include "tools/vpfsctl/site/printable.h"
-#include "tools/vpfsctl/table.h"
+#include "control/words/printable.h"
+#include "control/words/table.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::printable;
+using words::Table;
+using words::time_text;
 
 std::string difference_lines(const control::Difference& difference, const std::string& indent) {
   const std::string before = printable(difference.before());

@@ -18,21 +18,27 @@
 #include "base/system_clock.h"
 #include "base/units.h"
 #include "control/wire/accounts.h"
+#include "control/words/fairness_text.h"
+#include "control/words/printable.h"
+#include "control/words/site_past.h"
+#include "control/words/why_text.h"
 #include "tools/vpfsctl/coordinator_status.h"
-#include "tools/vpfsctl/fairness_text.h"
 #include "tools/vpfsctl/record_dump.h"
 #include "tools/vpfsctl/report.h"
 #include "tools/vpfsctl/rule_plan.h"
 #include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/atomic.h"
 #include "tools/vpfsctl/site/coordinator_client.h"
-#include "tools/vpfsctl/site/printable.h"
-#include "tools/vpfsctl/site_past.h"
 #include "tools/vpfsctl/top/top.h"
-#include "tools/vpfsctl/why_text.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::add_up;
+using words::fairness_text;
+using words::printable;
+using words::SitePast;
+using words::why_text;
 
 // Says what is wrong with the command line or a file.
 class UsageErrors {
@@ -112,6 +118,15 @@ void write(const std::string& text, std::FILE* to) {
   std::fflush(to);
 }
 
+std::vector<SitePast::Server> past_replies(std::span<const ProxyAnswer> answers) {
+  std::vector<SitePast::Server> servers;
+  for (const ProxyAnswer& answer : answers) {
+    if (answer.outcome != Outcome::done || !answer.reply.has_past_reply()) continue;
+    servers.push_back({.name = answer.name, .reply = answer.reply.past_reply()});
+  }
+  return servers;
+}
+
 // What all proxies together say of the past, and errors of those that did not answer.
 ExitCode print_past(const CtlSettings& settings, std::span<const ProxyAnswer> answers) {
   for (const ProxyAnswer& answer : answers) {
@@ -120,7 +135,7 @@ ExitCode print_past(const CtlSettings& settings, std::span<const ProxyAnswer> an
   }
   const ExitCode code = exit_code(answers);
   if (code != ExitCode::done && code != ExitCode::partly) return code;
-  const SitePast past = add_up(answers);
+  const SitePast past = add_up(past_replies(answers));
   if (settings.command.verb == Verb::fairness) {
     write(fairness_text(past), stdout);
     return code;

@@ -8,10 +8,13 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "tools/vpfsctl/site/printable.h"
+#include "control/words/printable.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::printable;
+using words::time_text;
 
 std::string rules_text(const control::StatsReply& reply) {
   const auto count = [&reply](auto is) { return std::ranges::count_if(reply.rules(), is); };

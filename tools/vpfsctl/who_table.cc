@@ -6,11 +6,13 @@
 #include <fmt/ranges.h>
 
 #include "base/joined.h"
+#include "control/words/table.h"
 #include "tools/vpfsctl/rule_tables.h"
-#include "tools/vpfsctl/table.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::Table;
 
 // As a condition would say it.
 std::string shown(const control::Seen& seen) {

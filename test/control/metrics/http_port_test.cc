@@ -89,6 +89,17 @@ class HttpPortTest : public ::testing::Test {
                              [this] {
                                const std::lock_guard lock(mutex_);
                                return not_ready_;
+                             },
+                         .metrics = nullptr,
+                         .ask =
+                             [this](Envelope question, std::function<void(Envelope)> answer) {
+                               const std::lock_guard lock(mutex_);
+                               questions_.push_back(std::move(question));
+                               if (silent_) {
+                                 answers_.push_back(std::move(answer));
+                               } else {
+                                 answer(reply_);
+                               }
                              }};
     auto port = HttpPort::open({.address = "127.0.0.1:0", .most_virtual_pfs = most_virtual_pfs},
                                std::move(source), "1.2.3", clock_, limits);
@@ -114,7 +125,10 @@ class HttpPortTest : public ::testing::Test {
   StatsReply stats_ = test::example_stats();
   std::string not_ready_;
   bool silent_ = false;
-  std::vector<std::function<void(StatsReply)>> kept_;  // answers that are still to be given
+  std::vector<std::function<void(StatsReply)>> kept_;   // answers that are still to be given
+  std::vector<Envelope> questions_;                     // of the page
+  Envelope reply_;                                      // to each of them
+  std::vector<std::function<void(Envelope)>> answers_;  // that are still to be given
   std::atomic<int> asked_ = 0;
   std::unique_ptr<HttpPort> port_;
 };
@@ -132,6 +146,63 @@ TEST_F(HttpPortTest, ServesMetricsForPrometheus) {
   EXPECT_EQ(found.problems, std::vector<std::string>());
   EXPECT_EQ(found.value("vpfs_connections"), 21);
   EXPECT_EQ(found.value("vpfs_build_info", {{"version", "1.2.3"}, {"policy", "sfq"}}), 1);
+}
+
+TEST_F(HttpPortTest, ServesAPageThatMayLoadNothingFromElsewhere) {
+  start();
+  const std::string answer = get("/");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/html; charset=utf-8\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Security-Policy: default-src 'none';"));
+  EXPECT_THAT(get("/page.js"), HasSubstr("Content-Type: text/javascript; charset=utf-8\r\n"));
+}
+
+TEST_F(HttpPortTest, ANameOfAStrangerLeadsNowhere) {
+  start();
+  for (const char* path : {"/", "/page.js", "/api/status"}) {
+    EXPECT_THAT(ask(std::string("GET ") + path + " HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
+                StartsWith("HTTP/1.1 403 Forbidden\r\n"));
+    EXPECT_THAT(ask(std::string("GET ") + path + " HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 403"));
+  }
+  EXPECT_TRUE(questions_.empty());
+}
+
+TEST_F(HttpPortTest, PassesQuestionsOfThePageOn) {
+  reply_.mutable_status_reply()->set_json("{\"pid\": 7}");
+  start();
+  const std::string answer = get("/api/status");
+  EXPECT_THAT(answer, HasSubstr("Content-Type: application/json\r\n"));
+  EXPECT_EQ(body_of(answer), "{\"pid\": 7}\n");
+  ASSERT_EQ(questions_.size(), 1U);
+  EXPECT_TRUE(questions_[0].has_status());
+  EXPECT_THAT(get("/api/past?back=x"), StartsWith("HTTP/1.1 400"));
+  reply_.mutable_error()->set_text("not \"now\"");
+  EXPECT_EQ(body_of(get("/api/rules")), "{\"error\":\"not \\\"now\\\"\"}\n");
+}
+
+TEST_F(HttpPortTest, QuestionsWithoutAnAnswerEndAndAreBounded) {
+  silent_ = true;
+  start({.stats_patience = 200ms, .questions = 2});
+  std::vector<Client> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(connect());
+    EXPECT_TRUE(clients.back().send("GET /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  }
+  int refused = 0;
+  int late = 0;
+  for (const Client& client : clients) {
+    const std::string body = body_of(client.receive_all());
+    refused += body.find("too many") != std::string::npos ? 1 : 0;
+    late += body.find("no answer in time") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(late, 2);
+  // Those that come too late, or when the port is gone, harm nothing.
+  ASSERT_EQ(answers_.size(), 2U);
+  answers_[0](reply_);
+  EXPECT_THAT(get("/healthz"), StartsWith("HTTP/1.1 200"));
+  port_.reset();
+  answers_[1](reply_);
 }
 
 TEST_F(HttpPortTest, AProgramOtherThanAStageMakesTheTextOnTheThreadOfThePort) {
@@ -177,7 +248,7 @@ TEST_F(HttpPortTest, HealthIsThatTheProcessAnswersAndReadinessHasAReason) {
 
 TEST_F(HttpPortTest, RefusesWhatItDoesNotServe) {
   start();
-  EXPECT_THAT(get("/"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(get("/other"), StartsWith("HTTP/1.1 404 "));
   EXPECT_THAT(get("/metrics/../etc/passwd"), StartsWith("HTTP/1.1 404 "));
   EXPECT_THAT(ask("POST /metrics HTTP/1.1\r\nContent-Length: 9999999\r\n\r\nabc"),
               StartsWith("HTTP/1.1 405 "));

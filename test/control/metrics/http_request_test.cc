@@ -19,9 +19,21 @@ int problem_of(const std::string& head) {
 
 TEST(HttpRequest, FirstLineSaysWhatIsAskedFor) {
   EXPECT_EQ(parse_request("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"),
-            (HttpRequest{.path = "/metrics"}));
+            (HttpRequest{.path = "/metrics", .query = "", .host = "x"}));
   EXPECT_EQ(parse_request("HEAD /healthz?a=b&c HTTP/1.0\n\n"),
-            (HttpRequest{.head_only = true, .path = "/healthz"}));
+            (HttpRequest{.head_only = true, .path = "/healthz", .query = "a=b&c", .host = ""}));
+}
+
+TEST(HttpRequest, HostIsTheFirstFieldOfThatName) {
+  const auto host_of = [](const std::string& fields) {
+    const auto read = parse_request("GET / HTTP/1.1\r\n" + fields + "\r\n\r\n");
+    return read ? read->host : "no request";
+  };
+  EXPECT_EQ(host_of("Accept: */*\r\nhOST:\t localhost:9464 "), "localhost:9464");
+  EXPECT_EQ(host_of("Host: a\r\nHost: b"), "a");
+  EXPECT_EQ(host_of("X-Host: a"), "");
+  EXPECT_EQ(host_of("Host"), "");
+  EXPECT_EQ(host_of("Host:"), "");
 }
 
 TEST(HttpRequest, BytesThatAreNotHttpAreRefused) {

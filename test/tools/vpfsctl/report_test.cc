@@ -6,11 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/vpfsctl/site/printable.h"
-#include "tools/vpfsctl/table.h"
+#include "control/words/printable.h"
+#include "control/words/table.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::printable;
+using words::shortened;
 
 using ::testing::HasSubstr;
 

@@ -9,11 +9,14 @@
 
 #include <fmt/format.h>
 
-#include "tools/vpfsctl/site/message_json.h"
-#include "tools/vpfsctl/site/printable.h"
+#include "control/words/message_json.h"
+#include "control/words/printable.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::columns_of;
+using words::printable;
 
 using Json = nlohmann::ordered_json;
 
@@ -36,7 +39,7 @@ Json data_json(const control::Envelope& reply) {
   const auto* field =
       reply.GetReflection()->GetOneofFieldDescriptor(reply, reply.GetDescriptor()->oneof_decl(0));
   if (field == nullptr) return nullptr;
-  return to_json(reply.GetReflection()->GetMessage(reply, field));
+  return words::to_json(reply.GetReflection()->GetMessage(reply, field));
 }
 
 // The byte offset of "COND:7".

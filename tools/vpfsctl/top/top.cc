@@ -9,7 +9,7 @@
 #include <asio/steady_timer.hpp>
 #include <fmt/format.h>
 
-#include "tools/vpfsctl/site/printable.h"
+#include "control/words/printable.h"
 #include "tools/vpfsctl/top/top_model.h"
 #include "tools/vpfsctl/top/top_poller.h"
 #include "tools/vpfsctl/top/top_screen.h"

@@ -11,10 +11,15 @@
 
 #include "base/joined.h"
 #include "base/units.h"
-#include "tools/vpfsctl/site/printable.h"
+#include "control/words/printable.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::columns_of;
+using words::padded;
+using words::printable;
+using words::shortened;
 
 constexpr std::size_t kGap = 1;
 constexpr std::size_t kShortName = 8;

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/vpfsctl/site/message_json.h"
+#include "control/words/message_json.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -112,27 +112,27 @@ TEST(MessageJson, HasEveryFieldInItsOrderWithNumbersAsNumbers) {
   job.set_jobid("7");
   job.add_uids(1001);
   job.set_until_at(9'007'199'254'740'993);
-  EXPECT_EQ(to_json(job).dump(),
+  EXPECT_EQ(words::to_json(job).dump(),
             R"({"jobid":"7","nodes":0,"uids":[1001],"gids":[],"clients":[],"account":"",)"
             R"("since_at":0,"until_at":9007199254740993,"origin":"","virtual_pfs":""})");
 }
 
 TEST(MessageJson, WhatIsOptionalAndAbsentIsNull) {
   control::Wait wait;
-  EXPECT_EQ(to_json(wait).dump(),
+  EXPECT_EQ(words::to_json(wait).dump(),
             R"({"reason":"","since_us":0,"may_go_in_us":null,"target":null})");
   wait.set_may_go_in_us(18446744073709551615ULL);
-  EXPECT_EQ(to_json(wait)["may_go_in_us"].dump(), "18446744073709551615");
+  EXPECT_EQ(words::to_json(wait)["may_go_in_us"].dump(), "18446744073709551615");
 }
 
 TEST(MessageJson, PartsAreThereThoughTheyWereNotSent) {
   control::VirtualPfs each;
-  const Json json = to_json(each);
+  const Json json = words::to_json(each);
   EXPECT_EQ(json["read"].dump(), R"({"requests":0,"bytes":0})");
   EXPECT_EQ(json["read_bytes"]["sumsq"].dump(), "0.0");
   control::Error error;
   error.set_code(control::Error::NOT_PERMITTED);
-  EXPECT_EQ(to_json(error)["code"], "not_permitted");
+  EXPECT_EQ(words::to_json(error)["code"], "not_permitted");
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/vpfsctl/site/printable.h"
+#include "control/words/printable.h"
 
 namespace vpfs::ctl {
 namespace {
+
+using words::columns_of;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

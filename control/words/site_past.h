@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "control/wire/control.pb.h"
-#include "tools/vpfsctl/site/answer.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 
 // What proxies have answered of a time of the past, together.
 struct SitePast {
@@ -28,7 +27,7 @@ struct SitePast {
   bool is_partial = false;         // some show only what the caller may see
   std::int64_t known_from_at = 0;  // the earliest of any; 0: none knows anything
 };
-[[nodiscard]] SitePast add_up(std::span<const ProxyAnswer> answers);
+[[nodiscard]] SitePast add_up(std::vector<SitePast::Server> servers);
 
 // Adds what one did at another server, or another one at the same.
 void add_use(control::PastOf& to, const control::PastOf& more);
@@ -52,4 +51,4 @@ struct TimeParts {
 // Over all servers, by the time that it was active at each.
 [[nodiscard]] TimeParts time_parts(const SitePast& past, const std::string& name);
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

@@ -1,8 +1,9 @@
-#include "tools/vpfsctl/site_past.h"
+#include "control/words/site_past.h"
 
 #include <algorithm>
+#include <utility>
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 namespace {
 
 double part(std::uint64_t of, double whole) {
@@ -54,11 +55,10 @@ void add_use(control::PastOf& to, const control::PastOf& more) {
   to.set_last_at(std::max(to.last_at(), more.last_at()));
 }
 
-SitePast add_up(std::span<const ProxyAnswer> answers) {
+SitePast add_up(std::vector<SitePast::Server> servers) {
   SitePast past;
-  for (const ProxyAnswer& answer : answers) {
-    if (answer.outcome != Outcome::done || !answer.reply.has_past_reply()) continue;
-    const control::PastReply& reply = answer.reply.past_reply();
+  for (SitePast::Server& server : servers) {
+    const control::PastReply& reply = server.reply;
     if (reply.known_from_at() != 0 &&
         (past.known_from_at == 0 || reply.known_from_at() < past.known_from_at)) {
       past.known_from_at = reply.known_from_at();
@@ -73,7 +73,7 @@ SitePast add_up(std::span<const ProxyAnswer> answers) {
       add_use(past.virtual_pfs[each.name()], each);
     }
     add_use(past.others, reply.others());
-    past.servers.push_back({.name = answer.name, .reply = reply});
+    past.servers.push_back(std::move(server));
   }
   return past;
 }
@@ -138,4 +138,4 @@ TimeParts time_parts(const SitePast& past, const std::string& name) {
   return sum;
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

@@ -6,7 +6,7 @@
 #include <string_view>
 
 // Texts for a terminal.
-namespace vpfs::ctl {
+namespace vpfs::words {
 
 // The text with all that could steer a terminal, and all that is not UTF-8, as "\x1B".
 [[nodiscard]] std::string printable(std::string_view text);
@@ -26,4 +26,4 @@ namespace vpfs::ctl {
 // A time of day here: "2026-11-22 14:00:05"; "-" for 0.
 [[nodiscard]] std::string time_text(std::int64_t seconds);
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/why_text.h"
+#include "control/words/why_text.h"
 
 #include <cstdlib>
 #include <ctime>
@@ -8,10 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/vpfsctl/fairness_text.h"
-#include "tools/vpfsctl/reason_text.h"
+#include "control/words/fairness_text.h"
+#include "control/words/reason_text.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 namespace {
 
 using ::testing::HasSubstr;
@@ -40,9 +40,9 @@ class WhyText : public ::testing::Test {
     made.set_active_us(60 * kMicroseconds);
     return made;
   }
-  static ProxyAnswer answer(const std::string& server, const std::vector<control::PastOf>& what) {
-    control::Envelope reply;
-    control::PastReply& past = *reply.mutable_past_reply();
+  static SitePast::Server answer(const std::string& server,
+                                 const std::vector<control::PastOf>& what) {
+    control::PastReply past;
     past.set_from_at(kBegin);
     past.set_to_at(kBegin + 60);
     past.set_length_us(60 * kMicroseconds);
@@ -54,14 +54,14 @@ class WhyText : public ::testing::Test {
       past.set_cost(past.cost() + each.cost());
     }
     past.set_most_cost_per_second(past.cost() / 30);
-    return make_answer(server, reply);
+    return {.name = server, .reply = past};
   }
   static control::PastOf asked(std::uint64_t mib = 240) {
     control::PastOf made = use("a", mib);
     made.set_asked(true);
     return made;
   }
-  static SitePast site(const std::vector<ProxyAnswer>& answers) { return add_up(answers); }
+  static SitePast site(const std::vector<SitePast::Server>& servers) { return add_up(servers); }
   static std::string reason(const control::PastOf& a, const control::PastOf& b = use("b", 240)) {
     const SitePast past = site({answer("s0", {a, b})});
     return reason_text(past, past.virtual_pfs.at("a"));
@@ -108,8 +108,8 @@ TEST_F(WhyText, AHigherLimitHelpsIfTheServerHasMoreToGive) {
   EXPECT_THAT(reason(a, b), HasSubstr("nothing waited for the data server: a higher limit would"));
   b.set_held_depth_us(30 * kMicroseconds);
   EXPECT_THAT(reason(a, b), HasSubstr("the server had 50% to spare of the most that it has done"));
-  ProxyAnswer full = answer("s0", {a, b});
-  full.reply.mutable_past_reply()->set_most_cost_per_second(8 << 20);
+  SitePast::Server full = answer("s0", {a, b});
+  full.reply.set_most_cost_per_second(8 << 20);
   const SitePast past = site({full});
   EXPECT_THAT(reason_text(past, past.virtual_pfs.at("a")),
               HasSubstr("the server was full: a higher limit would take from others"));
@@ -180,8 +180,8 @@ TEST_F(WhyText, ANameThatDidNothingIsAnErrorThatSaysWhatIsKnown) {
   EXPECT_EQ(text.error().message,
             "\"other\" did nothing from 2026-11-22 12:00:00 to 2026-11-22 12:01:00; the history "
             "begins at 2026-11-22 11:00:00");
-  ProxyAnswer before = answer("s0", {});
-  before.reply.mutable_past_reply()->set_length_us(0);
+  SitePast::Server before = answer("s0", {});
+  before.reply.set_length_us(0);
   const auto unknown = why_text(site({before}), "a");
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message, HasSubstr("nothing is known of that time"));
@@ -197,9 +197,9 @@ TEST_F(WhyText, ANameWithControlCharactersSteersNoTerminal) {
 }
 
 TEST_F(WhyText, AUserIsNotToldThatOthersDidNothing) {
-  ProxyAnswer own = answer("s0", {asked()});
-  own.reply.mutable_past_reply()->set_partial(true);
-  own.reply.mutable_past_reply()->clear_cost();
+  SitePast::Server own = answer("s0", {asked()});
+  own.reply.set_partial(true);
+  own.reply.clear_cost();
   const auto text = why_text(site({own}), "a");
   ASSERT_TRUE(text);
   EXPECT_THAT(*text, HasSubstr("what others did is not shown to you"));
@@ -236,4 +236,4 @@ TEST_F(WhyText, FairnessShowsTheLagThatIsNearestToItsBound) {
 }
 
 }  // namespace
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

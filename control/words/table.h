@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 
 // Text in columns. Cells are made printable; an empty one is "-".
 class Table {
@@ -28,4 +28,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/vpfsctl/site_past.h"
+#include "control/words/site_past.h"
 
 // Words and numbers for what was done in a time of the past.
-namespace vpfs::ctl {
+namespace vpfs::words {
 
 // A part of 1: "71%".
 [[nodiscard]] std::string percent_text(double part);
@@ -25,4 +25,4 @@ namespace vpfs::ctl {
 // What it got of what it was entitled to; 1 if that is nothing.
 [[nodiscard]] double delivered_part(const control::PastOf& who);
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

@@ -1,12 +1,12 @@
-#include "tools/vpfsctl/table.h"
+#include "control/words/table.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
-#include "tools/vpfsctl/site/printable.h"
+#include "control/words/printable.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 
 void Table::add(std::vector<std::string> cells) {
   VPFS_ASSERT(cells.size() == columns_.size());
@@ -38,4 +38,4 @@ std::string Table::text() const {
   return text;
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/why_text.h"
+#include "control/words/why_text.h"
 
 #include <algorithm>
 #include <functional>
@@ -10,12 +10,12 @@
 
 #include "base/joined.h"
 #include "base/units.h"
-#include "tools/vpfsctl/past_words.h"
-#include "tools/vpfsctl/reason_text.h"
-#include "tools/vpfsctl/site/printable.h"
-#include "tools/vpfsctl/table.h"
+#include "control/words/past_words.h"
+#include "control/words/printable.h"
+#include "control/words/reason_text.h"
+#include "control/words/table.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 namespace {
 
 using control::PastOf;
@@ -168,4 +168,4 @@ Result<std::string> why_text(const SitePast& past, const std::string& name) {
   return text;
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

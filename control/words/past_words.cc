@@ -1,12 +1,12 @@
-#include "tools/vpfsctl/past_words.h"
+#include "control/words/past_words.h"
 
 #include <fmt/format.h>
 
 #include "base/units.h"
 #include "base/wide.h"
-#include "tools/vpfsctl/site/printable.h"
+#include "control/words/printable.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 
 std::string percent_text(double part) {
   return fmt::format("{:.0f}%", part * 100);
@@ -53,4 +53,4 @@ double delivered_part(const control::PastOf& who) {
   return static_cast<double>(who.cost()) / static_cast<double>(who.entitled_cost());
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

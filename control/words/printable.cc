@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/site/printable.h"
+#include "control/words/printable.h"
 
 #include <array>
 #include <ctime>
@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 namespace {
 
 unsigned char byte_at(std::string_view text, std::size_t index) {
@@ -82,4 +82,4 @@ std::string time_text(std::int64_t seconds) {
   return {text.data(), size};
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

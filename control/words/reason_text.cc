@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/reason_text.h"
+#include "control/words/reason_text.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "tools/vpfsctl/past_words.h"
+#include "control/words/past_words.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 namespace {
 
 using control::PastOf;
@@ -142,4 +142,4 @@ std::string reason_text(const SitePast& past, const PastOf& who) {
          fmt::format(" When it asked, it was held: for {} of all the time.", percent_text(held));
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

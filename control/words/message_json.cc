@@ -1,11 +1,11 @@
-#include "tools/vpfsctl/site/message_json.h"
+#include "control/words/message_json.h"
 
 #include <algorithm>
 #include <string>
 
 #include <google/protobuf/descriptor.h>
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 namespace {
 
 using google::protobuf::EnumValueDescriptor;
@@ -103,4 +103,4 @@ Json to_json(const Message& message) {
   return json;
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/fairness_text.h"
+#include "control/words/fairness_text.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "base/joined.h"
-#include "tools/vpfsctl/past_words.h"
-#include "tools/vpfsctl/site/printable.h"
-#include "tools/vpfsctl/table.h"
+#include "control/words/past_words.h"
+#include "control/words/printable.h"
+#include "control/words/table.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 namespace {
 
 std::uint64_t cost(double amount) {
@@ -71,4 +71,4 @@ std::string fairness_text(const SitePast& past) {
   return text;
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

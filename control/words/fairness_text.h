@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "tools/vpfsctl/site_past.h"
+#include "control/words/site_past.h"
 
-namespace vpfs::ctl {
+namespace vpfs::words {
 
 // For each virtual PFS what it was entitled to, wanted and got, and Jain's index over all. What
 // they had of the server is compared by cost, and shown in bytes.
 [[nodiscard]] std::string fairness_text(const SitePast& past);
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::words

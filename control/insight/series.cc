@@ -1,0 +1,98 @@
+#include "control/insight/series.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace vpfs::insight {
+namespace {
+
+using stage::HistoryRow;
+using stage::HistorySpan;
+using stage::Measures;
+
+// A row that no line is for.
+constexpr std::size_t kOthers = ~std::size_t{0};
+
+class SeriesReader {
+ public:
+  SeriesReader(const stage::History& history, WallTime from, WallTime to, SeriesSize size)
+      : history_(history), from_(from), to_(to), size_(size) {}
+
+  Series take() {
+    choose();
+    history_.read(from_, to_, [this](const HistorySpan& span, const std::vector<HistoryRow>& rows) {
+      begin_point(span);
+      for (const HistoryRow& row : rows) merge(line_of(row, span), row.measures);
+    });
+    return std::move(series_);
+  }
+
+ private:
+  // The busiest get a line. All points are of one length, except the last one.
+  void choose() {
+    std::map<std::string, std::uint64_t, std::less<>> weights;
+    Duration length = {};
+    history_.read(from_, to_, [&](const HistorySpan& span, const std::vector<HistoryRow>& rows) {
+      length += span.length;
+      for (const HistoryRow& row : rows) {
+        const stage::HistoryName* const name = history_.name(row, span);
+        if (name != nullptr) weights[name->info->name] += row.measures.weight();
+      }
+    });
+    std::vector<std::pair<std::string, std::uint64_t>> order(weights.begin(), weights.end());
+    std::ranges::sort(order, [](const auto& one, const auto& other) {
+      return one.second != other.second ? one.second > other.second : one.first < other.first;
+    });
+    order.resize(std::min(order.size(), size_.lines));
+    for (auto& [name, weight] : order) {
+      lines_.emplace(name, series_.lines.size());
+      series_.lines.push_back({.name = std::move(name), .at = {}});
+    }
+    least_ = length / static_cast<std::int64_t>(size_.points);
+  }
+
+  void begin_point(const HistorySpan& span) {
+    // To the nearest span: seconds are not all of one length.
+    const bool goes_on =
+        !series_.points.empty() && series_.points.back().length + span.length / 2 <= least_;
+    if (goes_on) {
+      series_.points.back().length += span.length;
+      return;
+    }
+    series_.points.push_back({.begin = span.begin, .length = span.length});
+    for (Series::Line& line : series_.lines) line.at.emplace_back();
+    series_.others.at.emplace_back();
+  }
+
+  [[nodiscard]] std::size_t line_of(const HistoryRow& row, const HistorySpan& span) const {
+    const stage::HistoryName* const name = history_.name(row, span);
+    if (name == nullptr) return kOthers;
+    const auto line = lines_.find(name->info->name);
+    return line == lines_.end() ? kOthers : line->second;
+  }
+
+  // Sums over all rows, whether of the same span or a later one.
+  void merge(std::size_t line, const Measures& measures) {
+    Series::Line& to = line == kOthers ? series_.others : series_.lines[line];
+    to.at.back().add(measures);
+  }
+
+  const stage::History& history_;
+  const WallTime from_;
+  const WallTime to_;
+  const SeriesSize size_;
+  Series series_;
+  std::map<std::string, std::size_t, std::less<>> lines_;
+  Duration least_ = {};  // of a point
+};
+
+}  // namespace
+
+Series series_of(const stage::History& history, WallTime from, WallTime to, SeriesSize size) {
+  return SeriesReader(history, from, to, size).take();
+}
+
+}  // namespace vpfs::insight
