@@ -33,23 +33,32 @@ class SeriesReader {
  private:
   // The busiest get a line. All points are of one length, except the last one.
   void choose() {
-    std::map<std::string, std::uint64_t, std::less<>> weights;
+    std::vector<std::uint64_t> weights(stage::HistoryNames::kMost);  // by number
+    std::map<std::string, std::uint64_t, std::less<>> by_name;
     Duration length = {};
     history_.read(from_, to_, [&](const HistorySpan& span, const std::vector<HistoryRow>& rows) {
       length += span.length;
       for (const HistoryRow& row : rows) {
         const stage::HistoryName* const name = history_.name(row, span);
-        if (name != nullptr) weights[name->info->name] += row.measures.weight();
+        if (name == nullptr) continue;
+        if (weights[row.name] == 0) names_[row.name] = &name->info->name;
+        weights[row.name] += row.measures.weight();
       }
     });
-    std::vector<std::pair<std::string, std::uint64_t>> order(weights.begin(), weights.end());
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (names_[i] != nullptr) by_name[*names_[i]] += weights[i];
+    }
+    std::vector<std::pair<std::string, std::uint64_t>> order(by_name.begin(), by_name.end());
     std::ranges::sort(order, [](const auto& one, const auto& other) {
       return one.second != other.second ? one.second > other.second : one.first < other.first;
     });
     order.resize(std::min(order.size(), size_.lines));
-    for (auto& [name, weight] : order) {
-      lines_.emplace(name, series_.lines.size());
-      series_.lines.push_back({.name = std::move(name), .at = {}});
+    std::map<std::string_view, std::size_t> lines;
+    for (auto& [name, weight] : order) series_.lines.push_back({.name = std::move(name), .at = {}});
+    for (std::size_t i = 0; i < series_.lines.size(); ++i) lines.emplace(series_.lines[i].name, i);
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const auto line = names_[i] == nullptr ? lines.end() : lines.find(*names_[i]);
+      lines_[i] = line == lines.end() ? kOthers : line->second;
     }
     least_ = length / static_cast<std::int64_t>(size_.points);
   }
@@ -68,10 +77,7 @@ class SeriesReader {
   }
 
   [[nodiscard]] std::size_t line_of(const HistoryRow& row, const HistorySpan& span) const {
-    const stage::HistoryName* const name = history_.name(row, span);
-    if (name == nullptr) return kOthers;
-    const auto line = lines_.find(name->info->name);
-    return line == lines_.end() ? kOthers : line->second;
+    return history_.name(row, span) == nullptr ? kOthers : lines_[row.name];
   }
 
   // Sums over all rows, whether of the same span or a later one.
@@ -85,7 +91,10 @@ class SeriesReader {
   const WallTime to_;
   const SeriesSize size_;
   Series series_;
-  std::map<std::string, std::size_t, std::less<>> lines_;
+  // By the number of a name. A number is one name in all rows that still have theirs.
+  std::vector<const std::string*> names_ =
+      std::vector<const std::string*>(stage::HistoryNames::kMost);
+  std::vector<std::size_t> lines_ = std::vector<std::size_t>(stage::HistoryNames::kMost);
   Duration least_ = {};  // of a point
 };
 

@@ -59,6 +59,11 @@ std::string error_json(std::string_view text) {
   return error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+Page answer_page(const WebQuestion& question, const Envelope& reply) {
+  const auto answer = web_answer(question, reply);
+  return answer ? json(200, *answer) : json(503, error_json(answer.error().text()));
+}
+
 // Carries answers to the port's thread, from any other and even when the port is gone.
 template <typename Item>
 class Inbox {
@@ -112,6 +117,7 @@ class HttpPort::State {
         inbox_(std::make_shared<Inbox<HttpSource::MakeText>>([this](HttpSource::MakeText make) {
           asio::post(context_, [this, make = std::move(make)] { use(make()); });
         })),
+        free_(context_.get_executor()),
         replied_(context_.get_executor()),
         replies_(std::make_shared<Inbox<Reply>>([this](Reply reply) {
           asio::post(context_, [this, reply = std::move(reply)]() mutable {
@@ -145,6 +151,9 @@ class HttpPort::State {
   net::Task<Page> page_of(const HttpRequest& request);
   net::Task<Text> metrics();
   net::Task<Page> answer_of(const HttpRequest& request);
+  [[nodiscard]] const Page* answered(const std::string& key) const;
+  net::Task<bool> turn();
+  void end_turn(Duration took);
   net::Task<std::optional<Envelope>> ask(const Envelope& question);
   void ask_source();
   void use(std::string text);
@@ -163,6 +172,16 @@ class HttpPort::State {
   std::optional<TimePoint> asked_at_;                   // while an answer is to come
   net::Signal made_;                                    // a text
   std::shared_ptr<Inbox<HttpSource::MakeText>> inbox_;  // shared with answers to come
+  // By path and query: what was answered in the last moment.
+  struct Answered {
+    Page page;
+    TimePoint at = {};
+  };
+  std::map<std::string, Answered> answers_;
+  std::size_t waiting_ = 0;  // questions whose turn is to come
+  bool is_asking_ = false;
+  TimePoint free_at_ = {};  // the next may be asked
+  net::Signal free_;
   // Questions of the page; nothing: the reply is to come.
   std::map<std::uint64_t, std::optional<Envelope>> questions_;
   std::uint64_t last_question_ = 0;
@@ -249,14 +268,56 @@ net::Task<Page> HttpPort::State::page_of(const HttpRequest& request) {
 net::Task<Page> HttpPort::State::answer_of(const HttpRequest& request) {
   const auto question = read_web_question(request.path, request.query, source_.is_site);
   if (!question) co_return json(400, error_json(question.error()));
-  if (questions_.size() >= limits_.questions) {
+  const std::string key = request.path + '?' + request.query;
+  if (const Page* const known = answered(key)) co_return *known;
+  if (waiting_ >= limits_.questions) {
     co_return json(503, error_json("too many ask at once: try again"));
   }
+  ++waiting_;
+  const bool is_first = co_await turn();
+  --waiting_;
+  if (!is_first) co_return json(503, error_json("too many ask at once: try again"));
+  if (const Page* const known = answered(key)) {
+    end_turn({});
+    co_return *known;
+  }
+  const TimePoint begin = clock_.now();
   const std::optional<Envelope> reply = co_await ask(question->request);
-  if (!reply) co_return json(503, error_json("there is no answer in time"));
-  const auto answer = web_answer(*question, *reply);
-  if (!answer) co_return json(503, error_json(answer.error().text()));
-  co_return json(200, *answer);
+  Page made =
+      reply ? answer_page(*question, *reply) : json(503, error_json("there is no answer in time"));
+  end_turn(clock_.now() - begin);
+  std::erase_if(answers_, [this](const auto& each) {
+    return clock_.now() - each.second.at >= limits_.fresh;
+  });
+  if (made.status == 200) answers_[key] = {.page = made, .at = clock_.now()};
+  co_return made;
+}
+
+const Page* HttpPort::State::answered(const std::string& key) const {
+  const auto found = answers_.find(key);
+  const bool is_fresh = found != answers_.end() && clock_.now() - found->second.at < limits_.fresh;
+  return is_fresh ? &found->second.page : nullptr;
+}
+
+// Questions are asked one after the other, with pauses of three times what the last one took. So
+// users that ask all the time take a part of a processor from the thread that answers, and no more.
+net::Task<bool> HttpPort::State::turn() {
+  const TimePoint end = clock_.now() + limits_.stats_patience;
+  while (is_asking_ || clock_.now() < free_at_) {
+    const TimePoint now = clock_.now();
+    if (now >= end) co_return false;
+    const Duration pause = is_asking_ ? end - now : std::min(end, free_at_) - now;
+    (void)co_await free_.wait_for(pause);
+  }
+  is_asking_ = true;
+  co_return true;
+}
+
+void HttpPort::State::end_turn(Duration took) {
+  constexpr Duration kLongestPause = std::chrono::milliseconds(300);
+  is_asking_ = false;
+  free_at_ = clock_.now() + std::min(3 * took, kLongestPause);
+  free_.notify_all();
 }
 
 net::Task<std::optional<Envelope>> HttpPort::State::ask(const Envelope& question) {

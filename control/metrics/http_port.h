@@ -38,7 +38,7 @@ struct HttpLimits {
   Duration patience = std::chrono::seconds(5);  // for a request and its answer
   Duration stats_patience = std::chrono::seconds(2);
   Duration fresh = std::chrono::seconds(1);  // metrics are made at most this often
-  std::size_t questions = 8;                 // of the page at once; others are told to come back
+  std::size_t questions = 8;                 // that may wait for their turn; others are refused
 };
 
 // Serves /metrics (for Prometheus), /healthz (the process answers), /readyz (it serves clients),
