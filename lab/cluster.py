@@ -52,6 +52,7 @@ class Front:
     limits: Mapping[str, object] = dataclasses.field(default_factory=dict)
     # The control port. {index} in its texts is the number of the server.
     control: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    pages: Sequence[int] = ()  # ports of their pages, by server; none: they have no page
     depth_requests: int = 16
     depth_bytes: str = "8 MiB"
     splice: bool = False
@@ -83,10 +84,11 @@ class Front:
         } | ({"control": self._control(index)} if self.control else {})
 
     def _control(self, index: int) -> dict[str, object]:
-        return {
+        control = {
             key: value.replace("{index}", str(index)) if isinstance(value, str) else value
             for key, value in self.control.items()
         }
+        return control | ({"http": f"127.0.0.1:{self.pages[index]}"} if self.pages else {})
 
     def scheduler_config(self) -> dict[str, object]:
         return {

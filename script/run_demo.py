@@ -12,6 +12,7 @@ where FUSE is there.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import pathlib
 import shutil
 import sys
@@ -43,7 +44,8 @@ from acts.two_applications import (
     ratio,
     steps,
 )
-from lab import plot
+from lab import browser, plot
+from lab.browser import Browser
 from lab.cluster import Cluster
 from lab.file_systems import DIRECT
 from lab.harness import (
@@ -58,6 +60,7 @@ from lab.mount import why_not
 from lab.report import Json, Row, table, write_json
 
 BUSY = 0.6
+PAGE = "page.png"
 
 
 def site_summary(site: whole_site.Act) -> list[Row]:
@@ -142,7 +145,10 @@ def measure(
 ) -> tuple[dict[str, Json], Json, list[Measured]]:
     results = {}
     with Programs(options.bin.resolve(), work) as programs:
-        cluster = Cluster(programs, SERVERS, [PROXIES], DEVICE)
+        pages = [programs.reserve_port() for _ in range(SERVERS)]
+        cluster = Cluster(programs, SERVERS, [dataclasses.replace(PROXIES, pages=pages)], DEVICE)
+        addresses = " and ".join(f"http://127.0.0.1:{port}/" for port in pages)
+        print(f"While it runs, the proxies show themselves in a browser: {addresses}\n", flush=True)
         for path in PHASES:
             if path != DIRECT:
                 cluster.start(path)
@@ -160,7 +166,23 @@ def measure(
             programs, cluster, max(LEAST_STEP, round(0.4 * options.seconds))
         )
         checked("while rules changed", live, work)
+        if browser.missing() is None:
+            take_picture(programs, f"http://127.0.0.1:{pages[0]}/", options.out / PAGE)
     return results, live, measured
+
+
+def take_picture(programs: Programs, address: str, file: pathlib.Path) -> None:
+    """Takes one of a proxy's page, as it shows the phases until now. The demo goes on without."""
+    try:
+        window = Browser(programs)
+        window.resize(1200, 900)
+        window.open(address)
+        for part in ("#throughput-legend", "#fairness", "#changes"):
+            window.wait_until(lambda part=part: window.text(part) != "", f"{address}: {part}")
+        window.screenshot(file)
+        window.close()
+    except (Problem, OSError) as error:
+        print(f"no picture of the page: {error}")
 
 
 def change_rules(
@@ -220,6 +242,7 @@ def main() -> int:
         )
     out = options.out.resolve()
     shutil.rmtree(out / "run", ignore_errors=True)
+    (out / PAGE).unlink(missing_ok=True)
     print(
         f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as "
         "fast as they can."
@@ -299,6 +322,8 @@ def main() -> int:
         out / "shares", lambda: figure(results, options.seconds, live, measured, site)
     )
     shown = f"{options.out / 'shares.svg'} shows it over time; " if drawn else ""
+    if (out / PAGE).exists():
+        shown += f"{options.out / PAGE} is what a proxy showed in a browser; "
     print(f"\n{shown}{options.out / 'result.json'} has the numbers")
     capacity = SERVERS * DEVICE_MIB_PER_S
     if verdict == "FAIL" and results["px"]["total_mib_per_s"] < 0.8 * capacity:
