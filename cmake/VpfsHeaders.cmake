@@ -17,8 +17,8 @@ function(vpfs_use_headers name asio test)
   target_precompile_headers(${name} REUSE_FROM vpfs${kind}_headers)
 endfunction()
 
-set(vpfs_header_list <algorithm> <array> <chrono> <expected> <fmt/format.h> <fmt/ranges.h> <functional> <map>
-                     <memory> <mutex> <nlohmann/json.hpp> <optional> <span> <spdlog/spdlog.h> <string>
+set(vpfs_header_list <algorithm> <array> <chrono> <expected> <fmt/format.h> <fmt/ranges.h>
+                     <functional> <map> <memory> <mutex> <nlohmann/json.hpp> <optional> <span> <spdlog/spdlog.h> <string>
                      <string_view> <unordered_map> <utility> <variant> <vector>)
 # A target needs a source.
 set(vpfs_no_source ${PROJECT_BINARY_DIR}/headers.cc)

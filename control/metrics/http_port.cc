@@ -172,7 +172,7 @@ class HttpPort::State {
   std::optional<TimePoint> asked_at_;                   // while an answer is to come
   net::Signal made_;                                    // a text
   std::shared_ptr<Inbox<HttpSource::MakeText>> inbox_;  // shared with answers to come
-  // By path and query: what was answered in the last moment.
+  // What was answered in the last moment, by question.
   struct Answered {
     Page page;
     TimePoint at = {};
@@ -268,7 +268,7 @@ net::Task<Page> HttpPort::State::page_of(const HttpRequest& request) {
 net::Task<Page> HttpPort::State::answer_of(const HttpRequest& request) {
   const auto question = read_web_question(request.path, request.query, source_.is_site);
   if (!question) co_return json(400, error_json(question.error()));
-  const std::string key = request.path + '?' + request.query;
+  const std::string key = question->request.SerializeAsString();
   if (const Page* const known = answered(key)) co_return *known;
   if (waiting_ >= limits_.questions) {
     co_return json(503, error_json("too many ask at once: try again"));
@@ -289,6 +289,7 @@ net::Task<Page> HttpPort::State::answer_of(const HttpRequest& request) {
   std::erase_if(answers_, [this](const auto& each) {
     return clock_.now() - each.second.at >= limits_.fresh;
   });
+  if (answers_.size() >= limits_.answers) answers_.clear();
   if (made.status == 200) answers_[key] = {.page = made, .at = clock_.now()};
   co_return made;
 }
@@ -299,8 +300,9 @@ const Page* HttpPort::State::answered(const std::string& key) const {
   return is_fresh ? &found->second.page : nullptr;
 }
 
-// Questions are asked one after the other, with pauses of three times what the last one took. So
-// users that ask all the time take a part of a processor from the thread that answers, and no more.
+// Questions are asked one after the other. After each, the port pauses for three times what it
+// took, up to kLongestPause. So users that ask all the time leave most of the thread that answers
+// to others.
 net::Task<bool> HttpPort::State::turn() {
   const TimePoint end = clock_.now() + limits_.stats_patience;
   while (is_asking_ || clock_.now() < free_at_) {

@@ -39,6 +39,7 @@ struct HttpLimits {
   Duration stats_patience = std::chrono::seconds(2);
   Duration fresh = std::chrono::seconds(1);  // metrics are made at most this often
   std::size_t questions = 8;                 // that may wait for their turn; others are refused
+  std::size_t answers = 16;                  // that are kept for those that ask the same
 };
 
 // Serves /metrics (for Prometheus), /healthz (the process answers), /readyz (it serves clients),

@@ -48,7 +48,7 @@ class Plan {
 
   Result<Planned> run() {
     // The stage reads the set itself: names mean there what they mean to it.
-    const auto tried = ask(dry_run());
+    const auto tried = ask(options_.dry_run);
     if (!tried) return std::move(planned_);
     Result<Fetched> fetched = fetch_recording(ask_);
     VPFS_TRY(fetched);
@@ -61,8 +61,9 @@ class Plan {
     const auto in_force = ask(request);
     if (!in_force) return std::move(planned_);
     const control::HostNames names;
+    const control::Rule& set = options_.dry_run.rule();
     const Result<plan::PlannedRules> rules = plan::planned_rules(
-        in_force->in_force_reply(), {.file_name = options_.file_name, .text = options_.text},
+        in_force->in_force_reply(), {.file_name = set.file_name(), .text = set.file()},
         wall_clock_now(), names);
     VPFS_TRY(rules);
     recording::Recording& recording = fetched->recording;
@@ -75,23 +76,13 @@ class Plan {
     const ShareGap gap = largest_gap(sim_tool::replayed(*load, rules->now, quietly));
     FinishedReplay finished = sim_tool::replayed(*load, rules->then, quietly);
     finished.recording = fmt::format("the recording of {}", printable(recording.stage));
-    finished.config = options_.file_name;
+    finished.config = set.file_name();
     planned_.output = options_.json ? json_of(tried->rule_reply(), finished, gap)
                                     : text_of(tried->rule_reply(), finished, gap);
     return std::move(planned_);
   }
 
  private:
-  control::Envelope dry_run() const {
-    control::Envelope request;
-    control::Rule& rule = *request.mutable_rule();
-    rule.set_action(control::Rule::APPLY);
-    rule.set_dry_run(true);
-    rule.set_file_name(options_.file_name);
-    rule.set_file(options_.text);
-    return request;
-  }
-
   std::optional<control::Envelope> ask(const control::Envelope& request) {
     std::vector<ProxyAnswer> answers = ask_(request);
     if (answers.size() == 1 && answers.front().outcome == Outcome::done) {

@@ -13,8 +13,7 @@ namespace vpfs::ctl {
 
 // A set of rules to try on what one stage has recorded.
 struct PlanOptions {
-  std::string file_name;
-  std::string text;
+  control::Envelope dry_run;     // of `rule apply`
   std::optional<Duration> last;  // of the recording; nothing: all of it
   bool json = false;
 };

@@ -186,12 +186,10 @@ ExitCode run_record_dump(const CtlSettings& settings, const AskStages& ask,
 }
 
 // Tries a set of rules on the recording of the one stage that is asked.
-ExitCode run_rule_plan(const CtlSettings& settings, const Command& command, const AskStages& ask,
-                       const UsageErrors& usage_error) {
-  PlanOptions options = {.file_name = command.file_name == "-" ? "stdin" : command.file_name,
-                         .text = command.file_text,
-                         .last = std::nullopt,
-                         .json = settings.json};
+ExitCode run_rule_plan(const CtlSettings& settings, const control::Envelope& dry_run,
+                       const AskStages& ask, const UsageErrors& usage_error) {
+  const Command& command = settings.command;
+  PlanOptions options = {.dry_run = dry_run, .last = std::nullopt, .json = settings.json};
   if (!command.last.empty()) {
     const Result<Duration> last = parse_duration(command.last);
     if (!last) return usage_error("--last: " + last.error().message);
@@ -334,7 +332,7 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
   }
   if (command.verb == Verb::rule_plan) {
     return run_rule_plan(
-        settings, command, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
+        settings, *request, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
   }
   const std::vector<ProxyAnswer> answers = ask(proxies, command, *request, *timeout);
   return print(settings, answers, *request, version);

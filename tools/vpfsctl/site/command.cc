@@ -81,7 +81,7 @@ Result<Envelope> rule_apply(const Command& command) {
   rule.set_action(control::Rule::APPLY);
   rule.set_file(command.file_text);
   rule.set_file_name(command.file_name);
-  rule.set_dry_run(command.dry_run);
+  rule.set_dry_run(command.dry_run || command.verb == Verb::rule_plan);
   if (!command.confirm.empty()) {
     const Result<std::uint64_t> seconds = parse_seconds(command.confirm);
     if (!seconds) return fail("--confirm: " + seconds.error().message);
