@@ -69,15 +69,13 @@ struct HostNames::Kept {
   std::set<std::string> own_names;
   std::vector<std::string> own_addresses;
 
-  std::vector<std::string> with_own(const std::string& host, std::vector<std::string> found) {
-    const std::lock_guard lock(mutex);
-    const bool is_known =
-        std::ranges::find_first_of(found, own_addresses) != found.end() || own_addresses.empty();
-    if (!is_known && own_names.contains(host)) found.push_back(own_addresses.front());
-    return found;
-  }
+  // The name service may know other hosts by this one's name, or be slow, or silent.
   std::vector<std::string> look_up(const std::string& host) {
-    return with_own(host, databases.addresses(host));
+    {
+      const std::lock_guard lock(mutex);
+      if (own_names.contains(host) && !own_addresses.empty()) return {own_addresses.front()};
+    }
+    return databases.addresses(host);
   }
 
   // Other requests do not wait while a name is looked up.
@@ -151,7 +149,11 @@ HostNames::HostNames(const stage::Names& databases) : kept_(std::make_shared<Kep
 void HostNames::set_own(std::set<std::string> names, std::vector<std::string> addresses) {
   const std::lock_guard lock(kept_->mutex);
   if (names == kept_->own_names && addresses == kept_->own_addresses) return;
-  for (const std::string& name : names) kept_->hosts.erase(name);
+  for (const std::string& name : kept_->own_names) kept_->hosts.erase(name);
+  for (const std::string& name : names) {
+    kept_->hosts.erase(name);
+    if (!addresses.empty()) kept_->hosts[name] = {addresses.front()};
+  }
   kept_->own_names = std::move(names);
   kept_->own_addresses = std::move(addresses);
 }

@@ -33,8 +33,8 @@ class HostNames final : public stage::Names {
   // Keeps what `databases` knows, instead of this machine; it outlives all copies.
   explicit HostNames(const stage::Names& databases);
 
-  // The names of this host, and its addresses, the best one first. A name that the databases do not
-  // know, or only by addresses of other hosts, has the first address as well.
+  // The names of this host, and its addresses, the best one first. Such a name has the first
+  // address, whatever the databases say, and they are not asked.
   void set_own(std::set<std::string> names, std::vector<std::string> addresses);
 
   [[nodiscard]] std::optional<std::uint32_t> user(const std::string& name) const override;

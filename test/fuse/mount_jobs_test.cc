@@ -79,7 +79,7 @@ class MountJobs : public MountTest {
   // "NAME REQUESTS" of each virtual PFS that has done something.
   std::vector<std::string> done() {
     std::vector<std::string> rows;
-    const nlohmann::json status = mount_->status();
+    const nlohmann::json status = mount_->idle_status();
     for (const nlohmann::json& each : status["virtual_pfs"]) {
       const auto requests = each["done_requests"].get<std::uint64_t>();
       if (requests > 0)

@@ -110,6 +110,15 @@ nlohmann::json MountProcess::status() {
   return nlohmann::json::parse(read_text(file));
 }
 
+nlohmann::json MountProcess::idle_status() {
+  nlohmann::json idle;
+  EXPECT_TRUE(comes_true([&] {
+    idle = status();
+    return idle["queued"] == 0 && idle["outstanding"] == 0;
+  })) << idle.dump();
+  return idle;
+}
+
 bool MountProcess::wait_for_queued(std::size_t requests) {
   return comes_true([&] { return status()["queued"] == requests; });
 }

@@ -53,6 +53,8 @@ class MountProcess {
 
   // Requests a fresh status by SIGUSR1 and reads it.
   [[nodiscard]] nlohmann::json status();
+  // The status once no request is left: a thread counts one after its caller has the answer.
+  [[nodiscard]] nlohmann::json idle_status();
   // What vpfsctl says, asked by the control port.
   [[nodiscard]] std::string ask(std::vector<std::string> words) const;
   // Waits until so many requests are held.

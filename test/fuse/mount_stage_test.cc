@@ -103,7 +103,7 @@ TEST_F(MountStage, AProcessThatIsHeldCanBeKilled) {
     EXPECT_EQ(exit->signal, signal);
     EXPECT_TRUE(mount.wait_for_queued(0));
   }
-  EXPECT_EQ(mount.status()["outstanding"], 0);
+  EXPECT_EQ(mount.idle_status()["outstanding"], 0);
 }
 
 TEST_F(MountStage, ASignalThatEndsItMayComeBehindOneThatDoesNot) {
