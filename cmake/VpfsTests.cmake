@@ -1,7 +1,8 @@
 # There are four kinds of test programs:
 #
 #   vpfs_test(...)           tests code within its own process; built with every sanitizer, unless its
-#                            label is bare: then it measures what a sanitizer changes.
+#                            label is bare: then it measures what a sanitizer changes, or computes
+#                            over long runs what others check in short ones.
 #   programs_test            starts programs and has nothing of its own to sanitize. It is built once,
 #                            without a sanitizer. VPFS_PROGRAMS chooses the programs that it starts.
 #   bare_programs_test       like programs_test, but measures what a sanitizer changes, or does more
@@ -16,8 +17,10 @@ function(vpfs_test_places target)
                                                VPFS_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
-# The target `tests_within_a_process` builds all programs of vpfs_test().
+# The target `tests_within_a_process` builds all programs of vpfs_test(), `bare_tests` those with the
+# label bare.
 add_custom_target(tests_within_a_process)
+add_custom_target(bare_tests)
 
 # vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [TIMEOUT seconds] [ASIO]): one
 # GoogleTest program. Every TEST in it is a test of ctest. ASIO is for programs that link asio: it
@@ -35,6 +38,9 @@ function(vpfs_test name)
   endif()
   vpfs_test_executable(${name} ${ARG_ASIO})
   add_dependencies(tests_within_a_process ${name})
+  if(ARG_LABEL STREQUAL bare)
+    add_dependencies(bare_tests ${name})
+  endif()
   target_sources(${name} PRIVATE ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST

@@ -77,14 +77,12 @@ QUICK = Part(
     targets=["programs", "tests_within_a_process"],
 )
 # Tests within a process are compiled once, for ASan and UBSan, which find more, and tests that start
-# programs run with those of each sanitizer. "bare" ones measure what a sanitizer changes.
+# programs run with those of each sanitizer. "bare" ones measure what a sanitizer changes, or compute
+# for long.
 DEV = Part(
     "dev",
     [Tests("dev", labels="script|bare"), Tests("dev-timing", labels="timing", alone=True)],
-    targets=[
-        *("programs", "programs_test", "bare_programs_test", "timing_test"),
-        *("many_rules_test", "stage_memory_test"),
-    ],
+    targets=["programs", "programs_test", "bare_tests", "bare_programs_test", "timing_test"],
 )
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
 TSAN = Part(
