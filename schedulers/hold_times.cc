@@ -8,6 +8,8 @@ Duration HoldTimes::of(HoldReason reason) const {
       return limit;
     case HoldReason::share:
       return share;
+    case HoldReason::kept_slot:
+      return kept_slot;
     case HoldReason::depth:
       return depth;
     case HoldReason::traffic_class:

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -14,24 +15,27 @@ namespace vpfs {
 // class of one Scheduler.
 enum class HoldReason : std::uint8_t {
   limit,          // its flow's own limit does not allow it yet
-  share,          // the limit allows it; the last request sent was of its own traffic class, or a
-                  // slot was kept for another flow
+  share,          // the limit allows it; the last request sent was of its own traffic class
+  kept_slot,      // as share, but since that request a slot was kept for another flow
   depth,          // the limit allows it and nothing of that was since: the server has no room
   traffic_class,  // as share, but the last request sent was of another traffic class
 };
-inline constexpr std::array kHoldReasons = {HoldReason::limit, HoldReason::share, HoldReason::depth,
+inline constexpr std::array kHoldReasons = {HoldReason::limit, HoldReason::share,
+                                            HoldReason::kept_slot, HoldReason::depth,
                                             HoldReason::traffic_class};
 
 // For how long heads were held, by reason.
 struct HoldTimes {
   Duration limit = {};
   Duration share = {};
+  Duration kept_slot = {};
   Duration depth = {};
   Duration traffic_class = {};
 
   HoldTimes& operator+=(const HoldTimes& more) {
     limit += more.limit;
     share += more.share;
+    kept_slot += more.kept_slot;
     depth += more.depth;
     traffic_class += more.traffic_class;
     return *this;
@@ -39,11 +43,12 @@ struct HoldTimes {
   [[nodiscard]] HoldTimes operator-(const HoldTimes& other) const {
     return {.limit = limit - other.limit,
             .share = share - other.share,
+            .kept_slot = kept_slot - other.kept_slot,
             .depth = depth - other.depth,
             .traffic_class = traffic_class - other.traffic_class};
   }
   [[nodiscard]] Duration of(HoldReason reason) const;
-  [[nodiscard]] Duration sum() const { return limit + share + depth + traffic_class; }
+  [[nodiscard]] Duration sum() const { return limit + share + kept_slot + depth + traffic_class; }
 
   bool operator==(const HoldTimes&) const = default;
 };
@@ -80,25 +85,11 @@ class HoldClock {
 
   // A request of this policy, or of another traffic class, was chosen to be sent. Called for every
   // such request before it leaves its queue.
-  void sent(bool own, TimePoint now) {
-    if (own != own_was_last_) turn(now);
-    if (fresh_count_ == 0) return;
-    const Duration own_time_now = own_time(now);
-    const Duration other_time = now.time_since_epoch() - own_time_now;
-    for (; fresh_count_ > 0; --fresh_count_) {
-      Row& row = rows_[fresh_[fresh_count_ - 1]];
-      row.listed = false;
-      if (row.state != State::fresh) continue;
-      row.times.depth += now.time_since_epoch();
-      row.times.share -= own_time_now;
-      row.times.traffic_class -= other_time;
-      row.state = State::passed;
-    }
-  }
+  void sent(bool own, TimePoint now) { pass(own ? Last::own : Last::other, now); }
 
   // A request of this policy that has room is kept back for another flow of it. Until a request is
   // sent this is as if the other one's had been.
-  void kept_back(TimePoint now) { sent(true, now); }
+  void kept_back(TimePoint now) { pass(Last::kept_slot, now); }
 
   // Times of limits are from now on by a clock that is `ahead` of `now`. REQUIRES: no limit moves
   // to before `now`.
@@ -130,6 +121,10 @@ class HoldClock {
     fresh,    // nothing was sent, or kept back, since the limit allowed it
     passed,   // something was
   };
+  // What the last event was.
+  enum class Last : std::uint8_t { own, kept_slot, other };
+  // For how long, in total, it was each of them.
+  using Totals = std::array<Duration, 3>;
   // Kept apart from the policy's own flow, which would outgrow its cache line. The beginning of a
   // state takes the time off the state's counter, and its end adds the time.
   struct alignas(64) Row {
@@ -159,31 +154,46 @@ class HoldClock {
   void add(Row& row, TimePoint now, int sign) const {
     const Duration time = now.time_since_epoch() * sign;
     if (row.state == State::passed) {
-      const Duration own = own_time(now) * sign;
-      row.times.share += own;
-      row.times.traffic_class += time - own;
+      add(row, totals_at(now), sign);
     } else if (row.state == State::fresh) {
       row.times.depth += time;
     } else if (row.state == State::limited) {
       row.times.limit += time;
     }
   }
-  // For how long, in total, the last request sent was of this policy.
-  [[nodiscard]] Duration own_time(TimePoint now) const {
-    return own_was_last_ ? own_time_ + (now - own_since_) : own_time_;
+  static void add(Row& row, const Totals& totals, int sign) {
+    row.times.share += totals[std::to_underlying(Last::own)] * sign;
+    row.times.kept_slot += totals[std::to_underlying(Last::kept_slot)] * sign;
+    row.times.traffic_class += totals[std::to_underlying(Last::other)] * sign;
   }
-  void turn(TimePoint now) {
-    own_time_ = own_time(now);
-    own_since_ = now;
-    own_was_last_ = !own_was_last_;
+  [[nodiscard]] Totals totals_at(TimePoint now) const {
+    Totals totals = totals_;
+    totals[std::to_underlying(last_)] += now.time_since_epoch();
+    return totals;
+  }
+  void pass(Last last, TimePoint now) {
+    if (last != last_) {
+      totals_[std::to_underlying(last_)] += now.time_since_epoch();
+      totals_[std::to_underlying(last)] -= now.time_since_epoch();
+      last_ = last;
+    }
+    if (fresh_count_ == 0) return;
+    const Totals totals = totals_at(now);
+    for (; fresh_count_ > 0; --fresh_count_) {
+      Row& row = rows_[fresh_[fresh_count_ - 1]];
+      row.listed = false;
+      if (row.state != State::fresh) continue;
+      row.times.depth += now.time_since_epoch();
+      add(row, totals, -1);
+      row.state = State::passed;
+    }
   }
 
   std::vector<Row> rows_;
   std::vector<std::uint32_t> fresh_;  // first the flows that may be fresh, each once
   std::size_t fresh_count_ = 0;
-  Duration own_time_ = {};  // up to own_since_
-  TimePoint own_since_ = {};
-  bool own_was_last_ = false;
+  Totals totals_ = {};  // that of last_ lacks the time of now
+  Last last_ = Last::other;
   Duration limit_clock_ahead_ = {};
 };
 

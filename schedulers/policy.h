@@ -10,6 +10,7 @@
 #include "schedulers/crowd_clock.h"
 #include "schedulers/hold_times.h"
 #include "schedulers/limits.h"
+#include "schedulers/loans.h"
 #include "schedulers/request.h"
 #include "schedulers/share.h"
 #include "schedulers/status_fields.h"
@@ -105,6 +106,8 @@ class Policy {
   // its head.
   virtual void prefetch_rows(AppId /*app*/) const {}
   virtual void prefetch_head(AppId /*app*/) const {}
+
+  [[nodiscard]] virtual Loans loans(AppId /*app*/) const { return {}; }
 
   // Counts for how long the heads of flows were held. The policy reports why, the Scheduler what is
   // sent.

@@ -294,6 +294,12 @@ HoldTimes Scheduler::held(AppId app, TimePoint now) const {
   return sum;
 }
 
+Loans Scheduler::loans(AppId app) const {
+  Loans sum;
+  for (const Class& each : classes_) sum += each.policy->loans(app);
+  return sum;
+}
+
 std::optional<Crowding> Scheduler::crowding(AppId app, std::uint8_t traffic_class,
                                             TimePoint now) const {
   const std::size_t index = std::min<std::size_t>(traffic_class, classes_.size() - 1);

@@ -152,6 +152,8 @@ class Scheduler {
   // only grow until remove(); a later set_share() begins at zero. A caller that moves requests to
   // another scheduler adds up the times of both.
   [[nodiscard]] HoldTimes held(AppId app, TimePoint now) const;
+  // The flow's, over all classes.
+  [[nodiscard]] Loans loans(AppId app) const;
   // The flow's Crowding in one traffic class since the scheduler began. Nothing: the policy does
   // not share by weight.
   [[nodiscard]] std::optional<Crowding> crowding(AppId app, std::uint8_t traffic_class,

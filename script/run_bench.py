@@ -62,6 +62,7 @@ BENCHMARKS = {
     "control_attack": Benchmark("control.control_attack", LIVE),
     "total": Benchmark("control.total", [*LIVE, "vpfsctl"]),
     "control_impact": Benchmark("control.control_impact", LIVE),
+    "insight": Benchmark("insight.insight", [*LIVE, "vpfs-coordinator", "vpfsctl"]),
     "policies": Benchmark("data_path.policies", LIVE),
     "fuse": Benchmark("mounts.fuse", ["vpfs-mount", "vpfs-server", "vpfs-load"]),
     "fio": Benchmark("mounts.fio", ["vpfs-mount", "vpfs-server", "vpfs-proxy"]),

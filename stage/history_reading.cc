@@ -26,6 +26,7 @@ HistoryReading Stage::read_history(AppId app, TimePoint now) {
                          .info = pfs.info,
                          .rule = {},
                          .jobid = std::string(table_.jobid(app)),
+                         .account = std::string(table_.account(app)),
                          .read = {counters.done.of(IoKind::read).bytes},
                          .written = {counters.done.of(IoKind::write).bytes},
                          .done = counters.done.all().requests,
@@ -36,6 +37,7 @@ HistoryReading Stage::read_history(AppId app, TimePoint now) {
                          .waited = {},
                          .served = {},
                          .held = counters.held,
+                         .loans = {},
                          .slow_client = counters.slow_client,
                          .longest_wait = {},
                          .largest = 0,
@@ -52,6 +54,7 @@ HistoryReading Stage::read_history(AppId app, TimePoint now) {
   }
   for (const Lanes::Lane& lane : lanes_) {
     made.held += lane.scheduler->held(app, now);
+    made.loans += lane.scheduler->loans(app);
     const IoRequest* const oldest = lane.scheduler->flow(app).oldest;
     if (oldest == nullptr) continue;
     made.oldest = std::min(made.oldest, oldest->arrival);

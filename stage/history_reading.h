@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "schedulers/loans.h"
 #include "schedulers/request.h"
 #include "stage/place.h"
 #include "stage/virtual_pfs.h"
@@ -18,6 +19,7 @@ struct HistoryReading {
   std::shared_ptr<const VirtualPfsInfo> info;
   std::shared_ptr<const std::string> rule;  // of its last request; nothing: that rule is gone
   std::string jobid;                        // that all its requests have shown
+  std::string account;                      // of that job, if it is registered with one
 
   // Sums.
   Bytes read;
@@ -30,6 +32,7 @@ struct HistoryReading {
   Duration waited = {};           // of all requests that were sent
   Duration served = {};           // of those that ended
   HoldTimes held;
+  Loans loans;
   Duration slow_client = {};
 
   // Since the last reading:

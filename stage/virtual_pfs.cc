@@ -129,6 +129,7 @@ bool VirtualPfsTable::learn_job(AppId app, const Classifier::Match& match) {
   const bool other_job =
       is_of_one_job && (row.info->job == VirtualPfsInfo::Job::unseen || jobid(app) != match.jobid);
   const bool other_uid = is_of_one_job && match.job_uid && match.job_uid != row.info->job_uid;
+  if (is_of_one_job && !match.account.empty()) accounts_[app] = match.account;
   if (!other_nodes && !other_job && !other_uid) return false;
   VirtualPfsInfo info = *row.info;
   if (other_nodes) info.nodes = match.nodes;
@@ -145,6 +146,7 @@ void VirtualPfsTable::note_job(AppId app, VirtualPfsInfo& info, const std::strin
   info.job = VirtualPfsInfo::Job::none;
   if (!is_first || jobid.empty()) {
     info.job_uid.reset();
+    accounts_.erase(app);
     return;
   }
   const std::size_t at = info.name.find(jobid);
@@ -165,6 +167,11 @@ std::string_view VirtualPfsTable::jobid(AppId app) const {
   }
   if (info.job == VirtualPfsInfo::Job::elsewhere) return other_jobids_.at(app);
   return {};
+}
+
+std::string_view VirtualPfsTable::account(AppId app) const {
+  const auto found = accounts_.find(app);
+  return found == accounts_.end() ? std::string_view() : found->second;
 }
 
 // Looks up its own name, else the template that made it.
@@ -217,6 +224,7 @@ void VirtualPfsTable::retire(AppId app) {
   if (row.from_template) --from_templates_;
   by_name_.erase(row.info->name);
   other_jobids_.erase(app);
+  accounts_.erase(app);
   const std::uint32_t next = row.generation + 1;
   row = VirtualPfs{};
   row.generation = next;

@@ -112,6 +112,8 @@ class VirtualPfsTable {
   // The job id that all its requests have shown so far, as far as find_or_make() saw them; "": some
   // showed another one or none. Not known of "default".
   [[nodiscard]] std::string_view jobid(AppId app) const;
+  // The account of that job, if it is registered with one.
+  [[nodiscard]] std::string_view account(AppId app) const;
   // How many new virtual PFSes were refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
@@ -134,6 +136,7 @@ class VirtualPfsTable {
   std::map<std::string, Declared, std::less<>> declared_;  // templates too
   // Job ids that are not part of names.
   std::map<AppId, std::string> other_jobids_;
+  std::map<AppId, std::string> accounts_;
   std::size_t most_ = 0;            // from templates
   std::size_t from_templates_ = 0;  // that there are
   std::uint64_t refused_ = 0;

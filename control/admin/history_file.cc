@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,7 +21,8 @@ using nlohmann::json;
 using stage::History;
 using stage::Measures;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
+constexpr int kOldestVersion = 1;  // that can be read: it has no times of kept slots
 constexpr std::chrono::hours kDay(24);
 
 json to_json(const Measures& measures) {
@@ -64,11 +68,15 @@ WallTime time_of(const json& seconds) {
   return WallTime(std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, kMost)));
 }
 
-// Throws what json throws, as the following three.
+// Throws what json and vector throw, as the following three.
 Measures measures_of(const json& from) {
+  auto values = from.get<std::vector<std::uint64_t>>();
+  if (values.size() == stage::kMeasures - 1) {
+    constexpr auto kPlace = std::to_underlying(stage::Measure::held_by_kept_slot);
+    values.insert(values.begin() + kPlace, 0);
+  }
   Measures made;
-  static_cast<std::array<std::uint64_t, stage::kMeasures>&>(made) =
-      from.get<std::array<std::uint64_t, stage::kMeasures>>();
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = values.at(i);
   return made;
 }
 
@@ -143,12 +151,12 @@ Result<std::vector<History::Minute>> read_history_record(const std::string& reco
   try {
     const json read = json::parse(record);
     const auto version = read.at("v").get<std::int64_t>();
-    if (version != kVersion) {
+    if (version < kOldestVersion || version > kVersion) {
       return fail(fmt::format("is of version {}, and this program knows {}: move the file away",
                               version, kVersion));
     }
     for (const json& minute : read.at("minutes")) minutes.push_back(minute_of(minute));
-  } catch (const json::exception& problem) {
+  } catch (const std::exception& problem) {
     return fail(fmt::format("holds no minutes of a history: {}", problem.what()));
   }
   return minutes;

@@ -58,6 +58,7 @@ void HistoryKeeper::tick(StageGate& gate, TimePoint now, WallTime wall, std::uin
   if (has_begun_ && now - last_ < kShortest) return;
   read(gate, now);
   judge(gate, now, config);
+  lag_history_.add(wall, lags_.lags());
   std::vector<stage::Activity> activities = differences_.since_last(readings_);
   if (has_begun_) {
     // The time of day may have been set back.

@@ -10,6 +10,7 @@
 #include "control/admin/history_file.h"
 #include "control/admin/ledger_file.h"
 #include "control/gate/stage_gate.h"
+#include "control/insight/lag_history.h"
 #include "control/insight/lag_watch.h"
 #include "control/insight/spells.h"
 #include "stage/history/differences.h"
@@ -38,7 +39,8 @@ class HistoryKeeper {
   void finish();
 
   [[nodiscard]] const stage::History& history() const { return *kept_.history; }
-  [[nodiscard]] const insight::LagWatch& lags() const { return lags_; }
+  [[nodiscard]] const insight::LagHistory& lags() const { return lag_history_; }
+  [[nodiscard]] std::uint64_t lag_faults() const { return lags_.faults(); }
   // Spells that have ended, the oldest first, and those that go on.
   [[nodiscard]] const std::deque<insight::Spell>& ended_spells() const {
     return kept_.ledger.spells();
@@ -53,6 +55,7 @@ class HistoryKeeper {
   stage::ReadingDifferences differences_;
   std::vector<stage::HistoryReading> readings_;
   insight::LagWatch lags_;
+  insight::LagHistory lag_history_;
   insight::SpellWatch spells_;
   std::uint64_t last_depth_ = 0;
   bool has_begun_ = false;

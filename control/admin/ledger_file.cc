@@ -1,8 +1,10 @@
 #include "control/admin/ledger_file.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,11 +16,13 @@ namespace {
 using insight::Spell;
 using nlohmann::json;
 
-constexpr int kRecordVersion = 1;
+constexpr int kRecordVersion = 2;
+constexpr int kOldestRecord = 1;  // that can be read: it has no loans
+constexpr std::array<std::string_view, 3> kCauses = {"limit", "class", "loans"};  // by their values
 constexpr std::chrono::hours kKept(24);
 
 json to_json(const Spell& spell) {
-  json made = {{"cause", spell.cause == Spell::Cause::limit ? "limit" : "class"},
+  json made = {{"cause", kCauses.at(std::to_underlying(spell.cause))},
                {"name", spell.name},
                {"begin", seconds_since_epoch(spell.begin)},
                {"end", seconds_since_epoch(spell.end)},
@@ -29,6 +33,9 @@ json to_json(const Spell& spell) {
                {"rules", spell.rules}};
   if (!spell.jobid.empty()) made["job"] = spell.jobid;
   if (spell.job_uid) made["uid"] = *spell.job_uid;
+  if (!spell.account.empty()) made["account"] = spell.account;
+  if (spell.loans.lent > 0) made["lent"] = spell.loans.lent;
+  if (spell.loans.borrowed > 0) made["borrowed"] = spell.loans.borrowed;
   if (!spell.rule.empty()) made["rule"] = spell.rule;
   if (spell.rate > 0) made["rate"] = spell.rate;
   return made;
@@ -44,11 +51,17 @@ Duration duration(const json& microseconds) {
   return std::chrono::microseconds(std::min(microseconds.get<std::uint64_t>(), kMost));
 }
 
+Spell::Cause cause_of(const std::string& word) {
+  const auto found = std::ranges::find(kCauses, word);
+  // A newer program may know others.
+  if (found == kCauses.end()) return Spell::Cause::traffic_class;
+  return static_cast<Spell::Cause>(found - kCauses.begin());
+}
+
 // Throws what json throws.
 Spell spell_of(const json& from) {
   Spell made;
-  const auto cause = from.at("cause").get<std::string>();
-  made.cause = cause == "limit" ? Spell::Cause::limit : Spell::Cause::traffic_class;
+  made.cause = cause_of(from.at("cause").get<std::string>());
   made.name = from.at("name").get<std::string>();
   made.begin = wall_time(from.at("begin"));
   made.end = std::max(made.begin, wall_time(from.at("end")));
@@ -59,6 +72,8 @@ Spell spell_of(const json& from) {
   made.rules = from.at("rules").get<std::uint64_t>();
   made.jobid = from.value("job", std::string());
   if (from.contains("uid")) made.job_uid = from.at("uid").get<std::uint32_t>();
+  made.account = from.value("account", std::string());
+  made.loans = {.lent = from.value("lent", Cost{0}), .borrowed = from.value("borrowed", Cost{0})};
   made.rule = from.value("rule", std::string());
   made.rate = from.value("rate", std::uint64_t{0});
   return made;
@@ -78,7 +93,7 @@ Result<std::vector<Spell>> read_ledger_record(const std::string& record) {
   try {
     const json read = json::parse(record);
     const auto version = read.at("v").get<std::int64_t>();
-    if (version != kRecordVersion) {
+    if (version < kOldestRecord || version > kRecordVersion) {
       return fail(fmt::format("is of version {}, and this program knows {}: move the file away",
                               version, kRecordVersion));
     }

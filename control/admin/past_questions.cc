@@ -43,12 +43,26 @@ std::expected<Time, Error> time_of(const Request& request, WallTime now) {
   return made;
 }
 
+LedgerEntry::Cause cause_of(insight::Spell::Cause cause) {
+  switch (cause) {
+    case insight::Spell::Cause::limit:
+      return LedgerEntry::LIMIT;
+    case insight::Spell::Cause::traffic_class:
+      return LedgerEntry::TRAFFIC_CLASS;
+    case insight::Spell::Cause::loans:
+      break;
+  }
+  return LedgerEntry::LOANS;
+}
+
 void fill(LedgerEntry& to, const insight::Spell& from) {
   to.set_name(from.name);
   to.set_jobid(from.jobid);
   to.set_rule(from.rule);
-  const bool is_limit = from.cause == insight::Spell::Cause::limit;
-  to.set_cause(is_limit ? LedgerEntry::LIMIT : LedgerEntry::TRAFFIC_CLASS);
+  to.set_cause(cause_of(from.cause));
+  to.set_account(from.account);
+  to.set_lent_cost(from.loans.lent);
+  to.set_borrowed_cost(from.loans.borrowed);
   to.set_rate(from.rate);
   to.set_rules(from.rules);
   to.set_begin_at(seconds_since_epoch(from.begin));
@@ -122,7 +136,7 @@ PastReply PastQuestions::reply(const insight::Past& past, const PastChoice& choi
   PastReply made;
   fill(made, past, choice);
   for (PastOf& each : *made.mutable_virtual_pfs()) {
-    const std::optional<insight::Lag> lag = keeper_.lags().worst(each.name());
+    const std::optional<insight::Lag> lag = keeper_.lags().worst(each.name(), past.begin, past.end);
     if (!lag) continue;
     each.set_lag_cost(lag->lag);
     each.set_lag_bound_cost(lag->bound);

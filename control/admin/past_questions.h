@@ -36,7 +36,7 @@ class PastQuestions {
   [[nodiscard]] PastReply reply(const insight::Past& past, const PastChoice& choice) const;
 
   // How often a virtual PFS was further from its share than the scheduler promises.
-  [[nodiscard]] std::uint64_t lag_faults() const { return keeper_.lags().faults(); }
+  [[nodiscard]] std::uint64_t lag_faults() const { return keeper_.lag_faults(); }
 
   // The entries of the ledger whose time has a part in the time that is asked about.
   using MayBeSeen = std::function<bool(const insight::Spell&)>;

@@ -18,6 +18,7 @@ void fill(PastOf& to, const stage::Measures& sums) {
   to.set_served_us(sums.of(Measure::served));
   to.set_held_limit_us(sums.of(Measure::held_by_limit));
   to.set_held_share_us(sums.of(Measure::held_by_share));
+  to.set_held_kept_us(sums.of(Measure::held_by_kept_slot));
   to.set_held_depth_us(sums.of(Measure::held_by_depth));
   to.set_held_class_us(sums.of(Measure::held_by_class));
   to.set_held_client_us(sums.of(Measure::slow_client));
@@ -53,6 +54,7 @@ void fill(SeriesLine& to, const insight::Series::Line& from) {
     to.add_served_us(at.of(Measure::served));
     to.add_held_limit_us(at.of(Measure::held_by_limit));
     to.add_held_share_us(at.of(Measure::held_by_share));
+    to.add_held_kept_us(at.of(Measure::held_by_kept_slot));
     to.add_held_depth_us(at.of(Measure::held_by_depth));
     to.add_held_class_us(at.of(Measure::held_by_class));
     to.add_held_client_us(at.of(Measure::slow_client));

@@ -62,6 +62,7 @@ void fill_counters(VirtualPfs& to, const stage::Counters& counters) {
   to.set_passed_limit(counters.passed_limit);
   to.set_held_limit_us(microseconds_of(counters.held.limit));
   to.set_held_share_us(microseconds_of(counters.held.share));
+  to.set_held_kept_us(microseconds_of(counters.held.kept_slot));
   to.set_held_depth_us(microseconds_of(counters.held.depth));
   to.set_held_class_us(microseconds_of(counters.held.traffic_class));
   to.set_held_client_us(microseconds_of(counters.slow_client));

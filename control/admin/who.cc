@@ -11,18 +11,11 @@
 namespace vpfs::control {
 namespace {
 
-bool has_address(const Asked& asked, std::string_view text) {
-  const auto address = stage::AddressBlock::parse(std::string(text));
-  return address && std::ranges::any_of(asked.addresses, [&](const stage::AddressBlock& block) {
-           return block.contains(address->address());
-         });
-}
-
 bool fits(const Asked& asked, const Seen& seen) {
   if (asked.text.empty()) return seen.virtual_pfs() == "default";
   if (seen.jobid() == asked.text) return true;
-  return asked.uid && ((seen.has_uid() && seen.uid() == *asked.uid) ||
-                       (seen.has_owner() && seen.owner() == *asked.uid));
+  return is_user(asked, seen.has_uid() ? std::optional(seen.uid()) : std::nullopt,
+                 seen.has_owner() ? std::optional(seen.owner()) : std::nullopt);
 }
 
 bool fits(const Asked& asked, const JobState& job) {
@@ -34,6 +27,19 @@ bool fits(const Asked& asked, const JobState& job) {
 }
 
 }  // namespace
+
+bool has_address(const Asked& asked, std::string_view client) {
+  if (asked.addresses.empty()) return false;
+  const auto address = stage::AddressBlock::parse(std::string(client));
+  return address && std::ranges::any_of(asked.addresses, [&](const stage::AddressBlock& block) {
+           return block.contains(address->address());
+         });
+}
+
+bool is_user(const Asked& asked, std::optional<std::uint32_t> uid,
+             std::optional<std::uint32_t> owner) {
+  return asked.uid && (uid == asked.uid || owner == asked.uid);
+}
 
 Asked read_asked(const std::string& text, const stage::Names* names) {
   Asked asked = {.text = text, .addresses = {}, .uid = {}};

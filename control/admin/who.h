@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/wire/control.pb.h"
@@ -19,6 +20,11 @@ struct Asked {
   std::optional<std::uint32_t> uid;
 };
 [[nodiscard]] Asked read_asked(const std::string& text, const stage::Names* names);
+
+[[nodiscard]] bool has_address(const Asked& asked, std::string_view client);
+// Whether it is the user of requests, or the owner of their files.
+[[nodiscard]] bool is_user(const Asked& asked, std::optional<std::uint32_t> uid,
+                           std::optional<std::uint32_t> owner);
 
 // Adds the clients that are asked about, with what they have shown. A client that is asked for by
 // its address is shown with everything.

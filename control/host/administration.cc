@@ -22,6 +22,9 @@
 namespace vpfs::control {
 namespace {
 
+// How often it is noted which clients are there: all connections are read for that.
+constexpr Duration kNoted = std::chrono::seconds(30);
+
 // Sends what was asked for, or why there is none.
 template <typename Reply, typename Set>
 void deliver(const Answer& answer, std::expected<Reply, Error> outcome, Set&& set) {
@@ -131,6 +134,16 @@ void Administration::tick() {
   recordings_.tick(clock_.now());
   put_into_force();
   write_history();
+  note_clients();
+}
+
+void Administration::note_clients() {
+  const TimePoint now = clock_.now();
+  if (noted_at_ == TimePoint()) noted_at_ = now;  // no client is there yet
+  if (now - noted_at_ < kNoted) return;
+  noted_at_ = now;
+  program_.list_clients(
+      [this](std::vector<Client> clients) { past_clients_.note(clients, now_()); });
 }
 
 void Administration::finish() {
@@ -257,20 +270,25 @@ void Administration::past(const Past& request, const Caller& caller, const Answe
   if (request.name().empty() || std::ranges::any_of(read->of, choice.is_asked)) {
     return tell(past_.reply(*read, choice));
   }
-  find_virtual_pfs(request.name(), [this, tell, choice, past = std::move(*read)](
-                                       const std::set<std::string, std::less<>>& names) {
-    PastChoice found = choice;
-    found.is_asked = [&names](const auto& who) { return names.contains(who.name); };
-    tell(past_.reply(past, found));
-  });
+  find_virtual_pfs(request.name(), read->begin, read->end,
+                   [this, tell, choice,
+                    past = std::move(*read)](const std::set<std::string, std::less<>>& names) {
+                     PastChoice found = choice;
+                     found.is_asked = [&names](const auto& who) {
+                       return names.contains(who.name);
+                     };
+                     tell(past_.reply(past, found));
+                   });
 }
 
-void Administration::find_virtual_pfs(const std::string& who, FoundNames found) {
+void Administration::find_virtual_pfs(const std::string& who, WallTime from, WallTime to,
+                                      FoundNames found) {
   const Asked asked = read_asked(who, live_.composed().config.names);
-  program_.list_clients([asked, found = std::move(found)](std::vector<Client> clients) {
+  auto names = past_clients_.virtual_pfs_of(asked, from, to);
+  program_.list_clients([asked, names = std::move(names),
+                         found = std::move(found)](std::vector<Client> clients) mutable {
     WhyReply reply;
     add_clients(reply, std::move(clients), asked);
-    std::set<std::string, std::less<>> names;
     for (const Client& client : reply.clients()) {
       for (const Seen& seen : client.seen()) names.insert(seen.virtual_pfs());
     }

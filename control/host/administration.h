@@ -10,6 +10,7 @@
 #include "control/admin/host_names.h"
 #include "control/admin/live_state.h"
 #include "control/admin/name_lookups.h"
+#include "control/admin/past_clients.h"
 #include "control/admin/past_questions.h"
 #include "control/admin/recordings.h"
 #include "control/admin/rule_administration.h"
@@ -69,9 +70,11 @@ class Administration {
   void why(const Why& request, const Caller& caller, const Answer& answer);
   void own_why(const Why& request, const Caller& caller, const Answer& answer);
   void past(const Past& request, const Caller& caller, const Answer& answer);
-  // In which virtual PFSes a client or user is now.
+  // In which virtual PFSes a client or user is now, or was in that time.
   using FoundNames = std::function<void(const std::set<std::string, std::less<>>& names)>;
-  void find_virtual_pfs(const std::string& who, FoundNames found);
+  void find_virtual_pfs(const std::string& who, WallTime from, WallTime to, FoundNames found);
+  // Notes which clients are there, for questions of later.
+  void note_clients();
   [[nodiscard]] Outcome<PastReply> own_past(const Past& request, const Caller& caller);
   [[nodiscard]] Outcome<LedgerReply> ledger(const Ledger& request, const Caller& caller);
 
@@ -109,6 +112,8 @@ class Administration {
   WallTime seen_at_ = {};
   std::vector<Client> clients_of_others_;
   WallTime listed_at_ = {};
+  PastClients past_clients_;
+  TimePoint noted_at_ = {};  // in past_clients_
   bool bypassed_ = false;
 };
 

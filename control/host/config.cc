@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log/log.h"
+#include "control/metrics/http_tls.h"
 
 namespace vpfs::control {
 namespace {
@@ -95,7 +96,10 @@ void read_control(ConfigReader& file, HostConfig& config, const HostConfig* runn
         require_same(control, "journal", config.journal == running->journal, name);
         require_same(control, "history", config.history == running->history, name);
         require_same(control, "ledger", config.ledger == running->ledger, name);
-        require_same(control, "http", config.http == running->http, name);
+        require_same(control, "http", config.http.address == running->http.address, name);
+        require_same(control, "https", config.http.tls_address == running->http.tls_address, name);
+        require_same(control, "http_virtual_pfs",
+                     config.http.most_virtual_pfs == running->http.most_virtual_pfs, name);
       },
       MayDial::yes);
 }
@@ -113,6 +117,7 @@ void check_process(const HostConfig& config, ConfigErrors& errors, const Program
   }
   check_log(config, errors, fmt::format("{}.log", name.role));
   check_port_config(config.control, errors);
+  check_http_tls(config.http, config.control, errors);
 }
 
 }  // namespace vpfs::control

@@ -240,6 +240,9 @@ std::string ports_summary(const HostConfig& config) {
   }
   if (config.control.dials()) parts.push_back("coordinator " + config.control.coordinator);
   if (config.http.enabled()) parts.push_back(fmt::format("metrics at {}", config.http.address));
+  if (config.http.has_tls()) {
+    parts.push_back(fmt::format("metrics at {} with TLS", config.http.tls_address));
+  }
   if (!config.journal.empty()) parts.push_back("live rules kept in " + config.journal);
   if (!config.history.empty()) parts.push_back("history kept in " + config.history);
   if (!config.ledger.empty()) parts.push_back("ledger kept in " + config.ledger);

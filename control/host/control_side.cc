@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "control/admin/flow_reports.h"
 #include "control/metrics/http_source.h"
+#include "control/metrics/http_tls.h"
 #include "control/wire/protocol.h"
 #include "stage/allocations.h"
 
@@ -78,13 +79,26 @@ ControlSide::ControlSide(Administrate administrate, StageGate& gate, Identity pr
 
 Result<void> ControlSide::open(const HostConfig& config, const std::string& address) {
   introduce(config, address);
+  VPFS_TRY(open_http(config));
+  return open_port(config);
+}
+
+Result<void> ControlSide::open_http(const HostConfig& config) {
+  const auto source = [this] { return http_source(*this, program_.not_ready); };
   if (config.http.enabled()) {
-    Result<std::unique_ptr<HttpPort>> http = HttpPort::open(
-        config.http, http_source(*this, program_.not_ready), std::string(version()), clock_);
+    auto http = HttpPort::open(config.http, source(), std::string(version()), clock_);
     VPFS_TRY(http);
     http_ = std::move(*http);
   }
-  return open_port(config);
+  if (config.http.has_tls()) {
+    auto tls = load_http_tls(config.control);
+    VPFS_TRY(tls);
+    auto https = HttpPort::open(config.http, source(), std::string(version()), clock_, HttpLimits(),
+                                std::move(*tls));
+    VPFS_TRY(https);
+    https_ = std::move(*https);
+  }
+  return {};
 }
 
 Result<void> ControlSide::open_port(const HostConfig& config) {
@@ -117,6 +131,11 @@ void ControlSide::introduce(const HostConfig& config, const std::string& address
 }
 
 Result<void> ControlSide::reload(const HostConfig& config) {
+  if (https_ != nullptr) {
+    auto tls = load_http_tls(config.control);
+    VPFS_TRY(tls);
+    https_->use(std::move(*tls));
+  }
   return port_ == nullptr ? open_port(config) : port_->reload(config.control);
 }
 
@@ -127,6 +146,7 @@ std::optional<DialledCoordinator> ControlSide::coordinator() const {
 void ControlSide::stop() {
   if (port_ != nullptr) port_->stop();
   http_.reset();
+  https_.reset();
 }
 
 Hello ControlSide::hello() const {

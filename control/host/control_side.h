@@ -64,6 +64,7 @@ class ControlSide final : public Owner {
 
  private:
   [[nodiscard]] Result<void> open_port(const HostConfig& config);
+  [[nodiscard]] Result<void> open_http(const HostConfig& config);
 
   const Administrate administrate_;
   StageGate& gate_;
@@ -77,6 +78,7 @@ class ControlSide final : public Owner {
   Hello hello_;
   std::unique_ptr<Port> port_;  // of the main thread, as the other one
   std::unique_ptr<HttpPort> http_;
+  std::unique_ptr<HttpPort> https_;
 };
 
 }  // namespace vpfs::control

@@ -68,6 +68,7 @@ ordered_json held_us(const stage::Counters& counters) {
   ordered_json row;
   row["limit"] = microseconds_of(held.limit);
   row["share"] = microseconds_of(held.share);
+  row["kept"] = microseconds_of(held.kept_slot);
   row["depth"] = microseconds_of(held.depth);
   row["class"] = microseconds_of(held.traffic_class);
   row["client"] = microseconds_of(counters.slow_client);

@@ -65,20 +65,14 @@ void LagWatch::compare(const stage::HistoryReading& reading) {
 }
 
 void LagWatch::note(const Backlogged& who, const Backlogged& other, double factor, double more) {
-  const Lag lag = {.lag = who.weight * std::abs(who.service - other.service),
-                   .bound = who.weight * (factor * (who.request + other.request) + more)};
-  const std::string& name = who.reading->info->name;
-  auto known = worst_.find(name);
-  if (known == worst_.end()) {
-    if (worst_.size() >= kMostNames) worst_.clear();
-    worst_.emplace(name, lag);
-  } else if (lag.lag * known->second.bound > known->second.lag * lag.bound) {
-    known->second = lag;
-  }
+  lags_.push_back({.name = who.reading->info->name,
+                   .lag = {.lag = who.weight * std::abs(who.service - other.service),
+                           .bound = who.weight * (factor * (who.request + other.request) + more)}});
 }
 
 std::optional<LagWatch::Fault> LagWatch::judge(std::span<const stage::HistoryReading> readings,
                                                const Promise& promise) {
+  lags_.clear();
   backlogged_.clear();
   done_ = 0;
   length_ = {};
@@ -119,11 +113,6 @@ std::optional<LagWatch::Fault> LagWatch::judge(std::span<const stage::HistoryRea
                .behind = behind.reading->info->name,
                .lag = lag,
                .bound = factor * (ahead.request + behind.request) + claim};
-}
-
-std::optional<Lag> LagWatch::worst(const std::string& name) const {
-  const auto found = worst_.find(name);
-  return found == worst_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace vpfs::insight

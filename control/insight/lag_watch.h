@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +18,11 @@ namespace vpfs::insight {
 struct Lag {
   double lag = 0;
   double bound = 0;
+};
+
+struct NamedLag {
+  std::string name;  // of the virtual PFS
+  Lag lag;
 };
 
 // Compares what virtual PFSes got from one reading of a stage to the next with what `sfq` promises
@@ -55,14 +59,11 @@ class LagWatch {
   [[nodiscard]] std::optional<Fault> judge(std::span<const stage::HistoryReading> readings,
                                            const Promise& promise);
 
-  // The largest lag by its bound since the virtual PFS was first seen; nothing: it was not compared
-  // with another.
-  [[nodiscard]] std::optional<Lag> worst(const std::string& name) const;
+  // The lags that judge() has just found; those that were not compared with another have none.
+  [[nodiscard]] std::span<const NamedLag> lags() const { return lags_; }
   [[nodiscard]] std::uint64_t faults() const { return faults_; }
 
  private:
-  static constexpr std::size_t kMostNames = 4096;  // with a worst lag
-
   struct Known {
     stage::VirtualPfsId id;
     const stage::VirtualPfsInfo* info = nullptr;  // of the last reading, for comparison only
@@ -94,7 +95,7 @@ class LagWatch {
   TimePoint earliest_ = {};  // of the readings
   TimePoint latest_ = {};
   std::optional<std::uint64_t> scheduler_;  // of the last call
-  std::map<std::string, Lag, std::less<>> worst_;
+  std::vector<NamedLag> lags_;
   std::uint64_t faults_ = 0;
 };
 

@@ -114,8 +114,9 @@ class Reader {
     const Piece& piece = pieces_[index];
     const Measures& sums = piece.sums;
     const Share& share = past_.of[index].share;
-    const Duration others = sums.time(Measure::held_by_share) + sums.time(Measure::held_by_depth) +
-                            sums.time(Measure::held_by_class);
+    const Duration others = sums.time(Measure::held_by_share) +
+                            sums.time(Measure::held_by_kept_slot) +
+                            sums.time(Measure::held_by_depth) + sums.time(Measure::held_by_class);
     const Duration limited = sums.time(Measure::held_by_limit);
     const Cost sent = sums.of(Measure::cost);
     Cost demand = sent + cost_of(piece.queued, sums);

@@ -8,8 +8,22 @@ namespace {
 using stage::Measure;
 using stage::Measures;
 
-Measure measure_of(Spell::Cause cause) {
-  return cause == Spell::Cause::limit ? Measure::held_by_limit : Measure::held_by_class;
+Duration held_by(Spell::Cause cause, const Measures& measures) {
+  switch (cause) {
+    case Spell::Cause::limit:
+      return measures.time(Measure::held_by_limit);
+    case Spell::Cause::traffic_class:
+      return measures.time(Measure::held_by_class);
+    case Spell::Cause::loans:
+      break;
+  }
+  return {};
+}
+
+bool is_in(Spell::Cause cause, const stage::Activity& activity, Duration second) {
+  if (cause == Spell::Cause::loans) return activity.loans != Loans();
+  const Duration held = held_by(cause, activity.measures);
+  return held > Duration::zero() && held >= second / 10;
 }
 
 std::uint64_t bytes_of(const Measures& measures) {
@@ -22,6 +36,7 @@ Spell begin_of(const stage::HistoryReading& reading, Spell::Cause cause, WallTim
   made.name = reading.info->name;
   made.jobid = reading.jobid;
   made.job_uid = reading.info->job_uid;
+  made.account = reading.account;
   if (reading.rule != nullptr) made.rule = *reading.rule;
   if (reading.info->declared != nullptr) made.rate = reading.info->share().rate.count;
   made.begin = begin;
@@ -38,11 +53,10 @@ void SpellWatch::add(const stage::History::Second& second, const stage::Activity
                      Spell::Cause cause, std::vector<Spell>& ended) {
   const stage::HistoryReading& reading = *activity.reading;
   const Measures& measures = activity.measures;
-  const Duration held = measures.time(measure_of(cause));
-  const bool is_held = held > Duration::zero() && held >= second.length / 10;
+  const bool goes_on = is_in(cause, activity, second.length);
   auto known = open_.find({reading.id, cause});
-  if (known == open_.end() && !is_held) return;
-  if (known != open_.end() && is_held &&
+  if (known == open_.end() && !goes_on) return;
+  if (known != open_.end() && goes_on &&
       (known->second.info != reading.info.get() || !is_about(known->second.spell, reading))) {
     ended.push_back(std::move(known->second.spell));
     open_.erase(known);
@@ -55,7 +69,7 @@ void SpellWatch::add(const stage::History::Second& second, const stage::Activity
     known = open_.emplace(Key(reading.id, cause), std::move(begun)).first;
   }
   Open& now = known->second;
-  if (!is_held) {
+  if (!goes_on) {
     now.quiet_bytes += bytes_of(measures);
     now.quiet_operations += measures.of(Measure::operations);
     return;
@@ -64,7 +78,8 @@ void SpellWatch::add(const stage::History::Second& second, const stage::Activity
   now.quiet = -1;  // add() counts this second too
   spell.end = second.end;
   spell.rules = second.rules;
-  spell.held += held;
+  spell.held += held_by(cause, measures);
+  spell.loans += activity.loans;
   spell.bytes += std::exchange(now.quiet_bytes, 0) + bytes_of(measures);
   spell.operations += std::exchange(now.quiet_operations, 0) + measures.of(Measure::operations);
   spell.longest_wait = std::max(spell.longest_wait, measures.time(Measure::longest_wait));
@@ -75,6 +90,7 @@ void SpellWatch::add(const stage::History::Second& second,
   for (const stage::Activity& each : activities) {
     add(second, each, Spell::Cause::limit, ended);
     add(second, each, Spell::Cause::traffic_class, ended);
+    add(second, each, Spell::Cause::loans, ended);
   }
   for (auto each = open_.begin(); each != open_.end();) {
     if (++each->second.quiet <= kQuiet) {

@@ -14,14 +14,15 @@
 namespace vpfs::insight {
 
 // A time in which a limit held requests of a virtual PFS, or requests of other traffic classes went
-// before them.
+// before them; or one in which it lent to others or borrowed from them.
 struct Spell {
-  enum class Cause : std::uint8_t { limit, traffic_class };
+  enum class Cause : std::uint8_t { limit, traffic_class, loans };
 
   Cause cause = Cause::limit;
   std::string name;
   std::string jobid;
   std::optional<std::uint32_t> job_uid;  // whose that job is, if it is registered
+  std::string account;                   // likewise; "": not known
   std::string rule;                      // of its requests; "": not known
   std::uint64_t rate = 0;                // its own limit in bytes each second; 0: none
   std::uint64_t rules = 0;               // the version in force when it ended
@@ -31,11 +32,12 @@ struct Spell {
   std::uint64_t bytes = 0;  // moved in that time
   std::uint64_t operations = 0;
   Duration longest_wait = {};
+  Loans loans;  // in that time
 };
 
 // Finds spells in what virtual PFSes did each second. A spell has seconds in which the cause held a
-// head for a tenth or more, and at most kQuiet others between two of them. Another share or another
-// rule begins another spell.
+// head for a tenth or more, or loans, and at most kQuiet others between two of them. Another share
+// or another rule begins another spell.
 class SpellWatch {
  public:
   static constexpr int kQuiet = 5;  // seconds

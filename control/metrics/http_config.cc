@@ -15,6 +15,11 @@ void read_http(ConfigReader& control, HttpConfig& config) {
       control.report("http", good.error().message);
     }
   }
+  if (control.get("https", &config.tls_address)) {
+    if (const auto parts = net::split_address(config.tls_address); !parts) {
+      control.report("https", parts.error().message);
+    }
+  }
   std::uint64_t most = config.most_virtual_pfs;
   if (control.get("http_virtual_pfs", &most, 1, 100'000)) config.most_virtual_pfs = most;
 }
@@ -27,7 +32,7 @@ Result<void> check_loopback(std::string_view address) {
   if (no_address ? parts->host == "localhost" : ip.is_loopback()) return {};
   return fail(fmt::format(
       "'{}' is not a loopback address: this port has neither TLS nor passwords, so it serves this "
-      "host only (127.0.0.1, [::1] or localhost); a web server in front of it can serve others",
+      "host only (127.0.0.1, [::1] or localhost); control.https serves others",
       address));
 }
 

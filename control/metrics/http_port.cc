@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -14,7 +15,6 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/write.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
@@ -23,15 +23,19 @@
 #include "control/web/web_file.h"
 #include "control/web/web_question.h"
 #include "net/async.h"
+#include "net/channel.h"
 #include "net/listener.h"
 #include "net/signal.h"
 #include "net/start_thread.h"
+#include "net/tls.h"
 
 namespace vpfs::control {
 namespace {
 
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr std::string_view kJsonType = "application/json";
+constexpr const char* kNoReader =
+    "the names in your certificate are in neither control.readers nor control.writers\n";
 
 using Text = std::shared_ptr<const std::string>;  // shared by the answers that are being sent
 
@@ -64,6 +68,17 @@ Page answer_page(const WebQuestion& question, const Envelope& reply) {
   return answer ? json(200, *answer) : json(503, error_json(answer.error().text()));
 }
 
+Result<net::Endpoint> loopback_endpoint(const std::string& address) {
+  VPFS_TRY(check_loopback(address));
+  Result<net::Endpoint> endpoint = net::resolve_endpoint(address);
+  VPFS_TRY(endpoint);
+  // A name server could give localhost another address.
+  if (!endpoint->address().is_loopback()) {
+    return fail(address + " is not a loopback address on this host");
+  }
+  return endpoint;
+}
+
 // Carries answers to the port's thread, from any other and even when the port is gone.
 template <typename Item>
 class Inbox {
@@ -90,16 +105,17 @@ struct Reply {
 };
 
 struct HttpConnection {
-  HttpConnection(net::Socket from, asio::io_context& context)
-      : socket(std::move(from)), deadline(context) {}
+  HttpConnection(std::unique_ptr<net::Channel> from, asio::io_context& context)
+      : channel(std::move(from)), deadline(context) {}
 
   void close() {
-    std::error_code ignored;
-    socket.close(ignored);  // NOLINT(bugprone-unused-return-value): nothing can be done about it
+    is_open = false;
+    channel->close();
   }
 
-  net::Socket socket;
+  const std::unique_ptr<net::Channel> channel;
   asio::steady_timer deadline;
+  bool is_open = true;
   bool asked = false;  // its request is complete
 };
 using HttpConnectionPtr = std::shared_ptr<HttpConnection>;  // its coroutine and its timer share it
@@ -108,8 +124,10 @@ using HttpConnectionPtr = std::shared_ptr<HttpConnection>;  // its coroutine and
 
 class HttpPort::State {
  public:
-  State(HttpSource source, MetricsOptions options, const Clock& clock, HttpLimits limits)
-      : source_(std::move(source)),
+  State(HttpSource source, MetricsOptions options, const Clock& clock, HttpLimits limits,
+        std::optional<HttpTls> tls)
+      : tls_(std::move(tls)),
+        source_(std::move(source)),
         options_(std::move(options)),
         clock_(clock),
         limits_(limits),
@@ -142,12 +160,29 @@ class HttpPort::State {
     return listener_->local_endpoint();
   }
   void run() { context_.run(); }
+  void use(HttpTls tls) {
+    asio::post(context_, [this, tls = std::move(tls)]() mutable { tls_ = std::move(tls); });
+  }
+  // Ends run().
   void stop() { context_.stop(); }
+  // After run(): ends all that uses a channel, before the channels are destroyed.
+  void close() {
+    listener_.reset();
+    for (const HttpConnectionPtr& each : connections_) {
+      each->deadline.cancel();
+      each->close();
+    }
+    context_.restart();
+    context_.poll();
+  }
 
  private:
   void accepted(net::Socket socket);
+  [[nodiscard]] std::unique_ptr<net::Channel> channel_of(net::Socket socket) const;
   void make_room();
   net::Task<> serve(HttpConnectionPtr connection);
+  net::Task<std::string> head_of(HttpConnection& connection, int& problem);
+  net::Task<> answer(HttpConnection& connection);
   net::Task<Page> page_of(const HttpRequest& request);
   net::Task<Text> metrics();
   net::Task<Page> answer_of(const HttpRequest& request);
@@ -160,6 +195,7 @@ class HttpPort::State {
   net::Task<> send(HttpConnection& connection, const Page& page, bool head_only);
 
   asio::io_context context_{1};
+  std::optional<HttpTls> tls_;  // of new connections
   HttpSource source_;
   const MetricsOptions options_;
   const Clock& clock_;
@@ -191,7 +227,7 @@ class HttpPort::State {
 
 void HttpPort::State::accepted(net::Socket socket) {
   if (connections_.size() >= limits_.connections) make_room();
-  auto connection = std::make_shared<HttpConnection>(std::move(socket), context_);
+  auto connection = std::make_shared<HttpConnection>(channel_of(std::move(socket)), context_);
   connections_.push_back(connection);
   connection->deadline.expires_after(limits_.patience);
   connection->deadline.async_wait([connection](std::error_code error) {
@@ -209,32 +245,53 @@ void HttpPort::State::make_room() {
   connections_.erase(oldest);
 }
 
+std::unique_ptr<net::Channel> HttpPort::State::channel_of(net::Socket socket) const {
+  net::StreamSocket stream(std::move(socket));
+  return tls_ ? net::accept_tls(std::move(stream), tls_->context)
+              : net::make_plain_channel(std::move(stream));
+}
+
 net::Task<> HttpPort::State::serve(HttpConnectionPtr connection) {
-  std::string head;
-  std::array<char, 2048> part = {};
-  int problem = 0;
-  while (head_size(head) == 0 && problem == 0) {
-    const auto [error, size] =
-        co_await connection->socket.async_read_some(asio::buffer(part), net::kUseTask);
-    if (error) break;
-    head.append(part.data(), size);
-    if (!may_be_request(head)) problem = 400;
-    if (head_size(head) == 0 && head.size() >= limits_.head) problem = 431;
-  }
-  connection->asked = true;
-  if (connection->socket.is_open() && (problem != 0 || head_size(head) > 0)) {
-    const auto request = problem == 0 ? parse_request(head) : std::unexpected(problem);
-    if (request) {
-      const Page found = co_await page_of(*request);
-      co_await send(*connection, found, request->head_only);
-    } else {
-      const Page refusal = page(request.error(), "this port serves GET and HEAD of HTTP/1.1\n");
-      co_await send(*connection, refusal, false);
-    }
-  }
+  const Result<void> shaken = co_await connection->channel->handshake();
+  if (shaken) co_await answer(*connection);
   connection->deadline.cancel();
   connection->close();
   connections_.remove(connection);
+}
+
+net::Task<> HttpPort::State::answer(HttpConnection& connection) {
+  int problem = 0;
+  const std::string head = co_await head_of(connection, problem);
+  connection.asked = true;
+  if (!connection.is_open || (problem == 0 && head.empty())) co_return;
+  const auto request = problem == 0 ? parse_request(head) : std::unexpected(problem);
+  if (!request) {
+    const Page refusal = page(request.error(), "this port serves GET and HEAD of HTTP/1.1\n");
+    co_await send(connection, refusal, false);
+  } else if (tls_ && !tls_->may_read(connection.channel->peer_names())) {
+    const Page refusal = page(403, kNoReader);
+    co_await send(connection, refusal, request->head_only);
+  } else {
+    const Page found = co_await page_of(*request);
+    co_await send(connection, found, request->head_only);
+  }
+}
+
+// "": the client ended first.
+net::Task<std::string> HttpPort::State::head_of(HttpConnection& connection, int& problem) {
+  std::string head;
+  std::array<std::byte, 2048> part = {};
+  while (head_size(head) == 0 && problem == 0) {
+    const net::Transfer got = co_await connection.channel->read_some(part);
+    if (got.error) {
+      head.clear();
+      break;
+    }
+    head.append(reinterpret_cast<const char*>(part.data()), got.size);
+    if (!may_be_request(head)) problem = 400;
+    if (head_size(head) == 0 && head.size() >= limits_.head) problem = 431;
+  }
+  co_return head;
 }
 
 net::Task<Page> HttpPort::State::page_of(const HttpRequest& request) {
@@ -253,7 +310,8 @@ net::Task<Page> HttpPort::State::page_of(const HttpRequest& request) {
   if (file == nullptr && !is_question) {
     co_return page(404, "there is /metrics, /healthz and /readyz, and / for people\n");
   }
-  if (!is_own_host(request.host)) {
+  // With TLS, a foreign page cannot have its name lead here: the certificate has other names.
+  if (!tls_ && !is_own_host(request.host)) {
     co_return page(403, "use an address or localhost, not another name\n");
   }
   if (is_question) {
@@ -372,18 +430,16 @@ void HttpPort::State::use(std::string text) {
 net::Task<> HttpPort::State::send(HttpConnection& connection, const Page& page, bool head_only) {
   const std::string head = answer_head(
       {.status = page.status, .type = page.type, .size = page.body->size(), .more = page.more});
-  std::array<asio::const_buffer, 2> buffers = {
-      asio::buffer(head), asio::buffer(page.body->data(), head_only ? 0 : page.body->size())};
-  const auto [error, sent] = co_await asio::async_write(connection.socket, buffers, net::kUseTask);
-  std::error_code gone = error;
-  if (!gone) connection.socket.shutdown(net::Socket::shutdown_send, gone);
+  const std::string_view body = head_only ? std::string_view() : std::string_view(*page.body);
+  std::error_code gone = co_await connection.channel->write(std::as_bytes(std::span(head)));
+  if (!gone) gone = co_await connection.channel->write(std::as_bytes(std::span(body)));
+  if (!gone) connection.channel->end_output();
   // A connection that is closed with unread bytes takes back what was sent.
-  std::array<char, 2048> rest = {};
+  std::array<std::byte, 2048> rest = {};
   for (std::size_t left = limits_.head; !gone && left > 0;) {
-    const auto [ended, size] =
-        co_await connection.socket.async_read_some(asio::buffer(rest), net::kUseTask);
-    gone = ended;
-    left -= std::min(left, size);
+    const net::Transfer got = co_await connection.channel->read_some(rest);
+    gone = got.error;
+    left -= std::min(left, got.size);
   }
 }
 
@@ -392,25 +448,28 @@ HttpPort::HttpPort(std::unique_ptr<State> state) : state_(std::move(state)) {}
 HttpPort::~HttpPort() {
   state_->stop();
   if (thread_.joinable()) thread_.join();
+  state_->close();
+}
+
+void HttpPort::use(HttpTls tls) {
+  state_->use(std::move(tls));
 }
 
 Result<std::unique_ptr<HttpPort>> HttpPort::open(const HttpConfig& config, HttpSource source,
                                                  std::string version, const Clock& clock,
-                                                 HttpLimits limits) {
-  const auto refused = [](const vpfs::Error& error) {
-    return fail("control.http: " + error.message, error.code);
+                                                 HttpLimits limits, std::optional<HttpTls> tls) {
+  const bool has_tls = tls.has_value();
+  const std::string& address = has_tls ? config.tls_address : config.address;
+  const auto refused = [has_tls](const vpfs::Error& error) {
+    return fail((has_tls ? "control.https: " : "control.http: ") + error.message, error.code);
   };
-  if (const Result<void> good = check_loopback(config.address); !good) return refused(good.error());
-  const Result<net::Endpoint> endpoint = net::resolve_endpoint(config.address);
+  const Result<net::Endpoint> endpoint =
+      has_tls ? net::resolve_endpoint(address) : loopback_endpoint(address);
   if (!endpoint) return refused(endpoint.error());
-  // A name server could give localhost another address.
-  if (!endpoint->address().is_loopback()) {
-    return refused({.message = config.address + " is not a loopback address on this host"});
-  }
   auto state = std::make_unique<State>(
       std::move(source),
       MetricsOptions{.version = std::move(version), .most_virtual_pfs = config.most_virtual_pfs},
-      clock, limits);
+      clock, limits, std::move(tls));
   const Result<net::Endpoint> local = state->listen(*endpoint);
   if (!local) return refused(local.error());
   std::unique_ptr<HttpPort> port(new HttpPort(std::move(state)));

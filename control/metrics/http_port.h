@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "control/metrics/http_config.h"
+#include "control/metrics/http_tls.h"
 #include "control/wire/control.pb.h"
 #include "net/endpoint.h"
 
@@ -49,11 +51,12 @@ class HttpPort {
  public:
   // Listens, and serves until it is destroyed, which takes milliseconds whatever clients do.
   // `version` is the program's. The clock outlives the port. The error begins with the key.
+  // Without `tls` it is the port of config.address, with it the one of config.tls_address.
   [[nodiscard]] static Result<std::unique_ptr<HttpPort>> open(const HttpConfig& config,
                                                               HttpSource source,
                                                               std::string version,
-                                                              const Clock& clock,
-                                                              HttpLimits limits);
+                                                              const Clock& clock, HttpLimits limits,
+                                                              std::optional<HttpTls> tls = {});
   [[nodiscard]] static Result<std::unique_ptr<HttpPort>> open(const HttpConfig& config,
                                                               HttpSource source,
                                                               std::string version,
@@ -63,6 +66,9 @@ class HttpPort {
   ~HttpPort();
   HttpPort(const HttpPort&) = delete;
   HttpPort& operator=(const HttpPort&) = delete;
+
+  // For connections that come from now on. REQUIRES: it was opened with TLS.
+  void use(HttpTls tls);
 
   [[nodiscard]] net::Endpoint local_endpoint() const { return endpoint_; }
 

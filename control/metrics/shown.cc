@@ -37,6 +37,7 @@ void add_counters(const VirtualPfs& from, VirtualPfs& to) {
   to.set_cost_done(to.cost_done() + from.cost_done());
   to.set_held_limit_us(to.held_limit_us() + from.held_limit_us());
   to.set_held_share_us(to.held_share_us() + from.held_share_us());
+  to.set_held_kept_us(to.held_kept_us() + from.held_kept_us());
   to.set_held_depth_us(to.held_depth_us() + from.held_depth_us());
   to.set_held_class_us(to.held_class_us() + from.held_class_us());
   to.set_held_client_us(to.held_client_us() + from.held_client_us());

@@ -11,6 +11,7 @@
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/metrics/http_source.h"
+#include "control/metrics/http_tls.h"
 #include "control/site/site_message.h"
 #include "control/site/site_metrics.h"
 #include "control/site/site_status.h"
@@ -106,7 +107,7 @@ Result<void> SiteAdministration::load() {
 }
 
 Result<void> SiteAdministration::open_ports() {
-  if (config_.http.enabled()) {
+  const auto make_source = [this] {
     control::HttpSource source;
     source.not_ready = [] { return std::string(); };
     source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
@@ -118,10 +119,21 @@ Result<void> SiteAdministration::open_ports() {
     };
     source.ask = control::ask_of(*this);
     source.is_site = true;
+    return source;
+  };
+  if (config_.http.enabled()) {
     auto http =
-        control::HttpPort::open(config_.http, std::move(source), std::string(version()), clock_);
+        control::HttpPort::open(config_.http, make_source(), std::string(version()), clock_);
     VPFS_TRY(http);
     http_ = std::move(*http);
+  }
+  if (config_.http.has_tls()) {
+    auto tls = control::load_http_tls(config_.control);
+    VPFS_TRY(tls);
+    auto https = control::HttpPort::open(config_.http, make_source(), std::string(version()),
+                                         clock_, control::HttpLimits(), std::move(*tls));
+    VPFS_TRY(https);
+    https_ = std::move(*https);
   }
   if (!config_.control.enabled()) return {};
   auto port = control::Port::open(config_.control, *this, clock_);
@@ -141,6 +153,7 @@ void SiteAdministration::stop() {
   timer_.cancel();
   if (port_ != nullptr) port_->stop();
   http_.reset();
+  https_.reset();
 }
 
 void SiteAdministration::tick() {

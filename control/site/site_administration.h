@@ -128,6 +128,7 @@ class SiteAdministration final : private control::Owner {
   std::uint64_t ticks_ = 0;
   std::unique_ptr<control::Port> port_;
   std::unique_ptr<control::HttpPort> http_;
+  std::unique_ptr<control::HttpPort> https_;
   bool is_stopped_ = false;
 };
 

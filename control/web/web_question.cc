@@ -114,6 +114,7 @@ Json columns(const SeriesLine& line) {
   Json held;
   held["limit"] = line.held_limit_us();
   held["share"] = line.held_share_us();
+  held["kept"] = line.held_kept_us();
   held["depth"] = line.held_depth_us();
   held["class"] = line.held_class_us();
   held["client"] = line.held_client_us();
@@ -171,10 +172,10 @@ Json use_json(const SitePast& past, const PastOf& who) {
     row["lag_bound_bytes"] = words::as_bytes(static_cast<std::uint64_t>(who.lag_bound_cost()), who);
   }
   const words::TimeParts parts = words::time_parts(past, who.name());
-  row["parts"] = {{"limit", parts.limit},        {"share", parts.share},
-                  {"depth", parts.depth},        {"class", parts.traffic_class},
-                  {"client", parts.slow_client}, {"server", parts.server},
-                  {"rest", parts.rest}};
+  row["parts"] = {{"limit", parts.limit},         {"share", parts.share},
+                  {"kept", parts.kept_slot},      {"depth", parts.depth},
+                  {"class", parts.traffic_class}, {"client", parts.slow_client},
+                  {"server", parts.server},       {"rest", parts.rest}};
   return row;
 }
 

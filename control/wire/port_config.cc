@@ -78,10 +78,11 @@ void read_tcp(ConfigReader& control, PortConfig& config, MayDial may_dial) {
     }
   }
   const bool dials = may_dial == MayDial::yes && read_coordinator(control, config);
-  const bool needs_tls = control.has("tcp") || dials;
+  // The HTTP port of the same mapping has them too.
+  const bool needs_tls = control.has("tcp") || control.has("https") || dials;
   for (const char* key : {"certificate", "key", "ca"}) {
     if (needs_tls && !control.has(key)) {
-      control.report(key, "is missing: TCP needs control.certificate, control.key and control.ca");
+      control.report(key, "is missing: TLS needs control.certificate, control.key and control.ca");
     }
   }
   read_path(control, "certificate", &config.certificate);
@@ -89,7 +90,8 @@ void read_tcp(ConfigReader& control, PortConfig& config, MayDial may_dial) {
   read_path(control, "ca", &config.ca);
   if (needs_tls) return;
   for (const char* key : {"certificate", "key", "ca"}) {
-    if (control.has(key)) control.report(key, "needs control.tcp, which is missing");
+    if (control.has(key))
+      control.report(key, "needs control.tcp or control.https, which are missing");
   }
 }
 

@@ -41,8 +41,7 @@ double fullness(const SitePast& past) {
 double longest_wait_for_server(const SitePast& past) {
   double longest = 0;
   for (const auto& [name, who] : past.virtual_pfs) {
-    const TimeParts parts = time_parts(past, name);
-    longest = std::max(longest, parts.share + parts.depth + parts.traffic_class);
+    longest = std::max(longest, held_for_others(time_parts(past, name)));
   }
   return longest;
 }
@@ -123,11 +122,17 @@ std::string rest_reason(const std::string& time) {
 std::string reason_text(const SitePast& past, const PastOf& who) {
   const TimeParts parts = time_parts(past, who.name());
   const double others = parts.share + parts.depth;
-  const double most = std::max(
-      {parts.limit, others, parts.traffic_class, parts.slow_client, parts.server, parts.rest});
+  const double most = std::max({parts.limit, others, parts.kept_slot, parts.traffic_class,
+                                parts.slow_client, parts.server, parts.rest});
   const std::string time = percent_text(most);
   if (most == parts.limit) return limit_reason(past, who, time);
   if (most == others) return others_reason(past, who, parts);
+  if (most == parts.kept_slot) {
+    return fmt::format(
+        "A slot was kept for others, which send one request after the other, for {} of the time: "
+        "scheduler.sfq.anticipation.max_loss bounds what that may cost.",
+        time);
+  }
   if (most == parts.traffic_class) {
     return fmt::format("Requests of other traffic classes went first for {} of the time.", time);
   }
@@ -136,7 +141,7 @@ std::string reason_text(const SitePast& past, const PastOf& who) {
   }
   if (most == parts.server) return server_reason(past, who, time);
   const std::string text = rest_reason(time);
-  const double held = parts.limit + others + parts.traffic_class;
+  const double held = parts.limit + held_for_others(parts);
   if (held < kLittle) return text;
   return text +
          fmt::format(" When it asked, it was held: for {} of all the time.", percent_text(held));

@@ -35,6 +35,7 @@ void add_use(control::PastOf& to, const control::PastOf& more) {
   to.set_served_us(to.served_us() + more.served_us());
   to.set_held_limit_us(to.held_limit_us() + more.held_limit_us());
   to.set_held_share_us(to.held_share_us() + more.held_share_us());
+  to.set_held_kept_us(to.held_kept_us() + more.held_kept_us());
   to.set_held_depth_us(to.held_depth_us() + more.held_depth_us());
   to.set_held_class_us(to.held_class_us() + more.held_class_us());
   to.set_held_client_us(to.held_client_us() + more.held_client_us());
@@ -94,17 +95,22 @@ std::uint64_t bytes_of(const control::PastOf& who) {
   return who.read_bytes() + who.written_bytes();
 }
 
+double held_for_others(const TimeParts& parts) {
+  return parts.share + parts.kept_slot + parts.depth + parts.traffic_class;
+}
+
 // Heads of several queues wait at once where there are several lanes. Then the parts are those of
 // the time that they all waited.
 TimeParts time_parts(const control::PastOf& who) {
-  const std::uint64_t held = who.held_limit_us() + who.held_share_us() + who.held_depth_us() +
-                             who.held_class_us() + who.held_client_us();
+  const std::uint64_t held = who.held_limit_us() + who.held_share_us() + who.held_kept_us() +
+                             who.held_depth_us() + who.held_class_us() + who.held_client_us();
   const std::uint64_t active = std::max(who.active_us(), held);
   // Requests that are served at once count in served_us each.
   const std::uint64_t served = std::min(active - held, who.served_us());
   const auto whole = static_cast<double>(active);
   return {.limit = part(who.held_limit_us(), whole),
           .share = part(who.held_share_us(), whole),
+          .kept_slot = part(who.held_kept_us(), whole),
           .depth = part(who.held_depth_us(), whole),
           .traffic_class = part(who.held_class_us(), whole),
           .slow_client = part(who.held_client_us(), whole),
@@ -123,6 +129,7 @@ TimeParts time_parts(const SitePast& past, const std::string& name) {
       weights += weight;
       sum.limit += weight * parts.limit;
       sum.share += weight * parts.share;
+      sum.kept_slot += weight * parts.kept_slot;
       sum.depth += weight * parts.depth;
       sum.traffic_class += weight * parts.traffic_class;
       sum.slow_client += weight * parts.slow_client;
@@ -131,8 +138,8 @@ TimeParts time_parts(const SitePast& past, const std::string& name) {
     }
   }
   if (weights <= 0) return {};
-  for (double* each : {&sum.limit, &sum.share, &sum.depth, &sum.traffic_class, &sum.slow_client,
-                       &sum.server, &sum.rest}) {
+  for (double* each : {&sum.limit, &sum.share, &sum.kept_slot, &sum.depth, &sum.traffic_class,
+                       &sum.slow_client, &sum.server, &sum.rest}) {
     *each /= weights;
   }
   return sum;

@@ -41,12 +41,15 @@ void add_use(control::PastOf& to, const control::PastOf& more);
 struct TimeParts {
   double limit = 0;
   double share = 0;
+  double kept_slot = 0;
   double depth = 0;
   double traffic_class = 0;
   double slow_client = 0;
   double server = 0;  // at the data server, or on the way from it
   double rest = 0;    // it had no request at the proxy
 };
+// Held, but not by a limit of its own.
+[[nodiscard]] double held_for_others(const TimeParts& parts);
 [[nodiscard]] TimeParts time_parts(const control::PastOf& at_one_server);
 // Over all servers, by the time that it was active at each.
 [[nodiscard]] TimeParts time_parts(const SitePast& past, const std::string& name);

@@ -53,6 +53,7 @@ std::string parts_table(const TimeParts& parts) {
   const std::pair<std::string_view, double> rows[] = {
       {"held by a limit", parts.limit},
       {"held by the shares of others", parts.share},
+      {"held by a slot kept for others", parts.kept_slot},
       {"held because the server was full", parts.depth},
       {"held by other traffic classes", parts.traffic_class},
       {"held because its client was slow", parts.slow_client},
@@ -79,8 +80,8 @@ std::string servers_table(const SitePast& past, const std::string& name) {
       if (each.name() != name) continue;
       const TimeParts parts = time_parts(each);
       table.add({server.name, rate_text(bytes_of(each), each.active_us()),
-                 percent_text(parts.limit + parts.share + parts.depth + parts.traffic_class),
-                 percent_text(parts.limit), mean_text(each.waited_us(), each.operations()),
+                 percent_text(parts.limit + held_for_others(parts)), percent_text(parts.limit),
+                 mean_text(each.waited_us(), each.operations()),
                  mean_text(each.served_us(), each.operations())});
       const double took = static_cast<double>(each.waited_us() + each.served_us()) /
                           static_cast<double>(std::max<std::uint64_t>(each.operations(), 1));

@@ -380,6 +380,13 @@ StatusFields AdapTbf::report(AppId app, TimePoint now) const {
   return fields;
 }
 
+Loans AdapTbf::loans(AppId app) const {
+  const auto index = static_cast<std::size_t>(app);
+  if (index >= jobs_.size()) return {};
+  const Job& job = jobs_[index];
+  return {.lent = job.lent * settings_.token, .borrowed = job.borrowed * settings_.token};
+}
+
 StatusFields AdapTbf::server(TimePoint /*now*/) const {
   return server_capacity(capacity_.value(), capacity_.source());
 }

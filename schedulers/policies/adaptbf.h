@@ -65,6 +65,7 @@ class AdapTbf final : public Policy {
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
   [[nodiscard]] StatusFields report(AppId app, TimePoint now) const override;
   [[nodiscard]] StatusFields server(TimePoint now) const override;
+  [[nodiscard]] Loans loans(AppId app) const override;
 
  private:
   struct Job {

@@ -19,8 +19,16 @@ Measures sums_of(const HistoryReading& reading) {
   sums.of(Measure::held_by_share) = microseconds_of(reading.held.share);
   sums.of(Measure::held_by_depth) = microseconds_of(reading.held.depth);
   sums.of(Measure::held_by_class) = microseconds_of(reading.held.traffic_class);
+  sums.of(Measure::held_by_kept_slot) = microseconds_of(reading.held.kept_slot);
   sums.of(Measure::slow_client) = microseconds_of(reading.slow_client);
   return sums;
+}
+
+// Another scheduler begins at zero.
+Loans since(const Loans& before, const Loans& now) {
+  const bool began_anew = now.lent < before.lent || now.borrowed < before.borrowed;
+  if (began_anew) return now;
+  return {.lent = now.lent - before.lent, .borrowed = now.borrowed - before.borrowed};
 }
 
 }  // namespace
@@ -34,7 +42,8 @@ std::vector<Activity> ReadingDifferences::since_last(std::span<const HistoryRead
     const Measures sums = sums_of(reading);
     const bool is_known = known.is_known && known.id == reading.id;
     if (is_known || has_begun_) {
-      Activity activity = {.reading = &reading, .measures = {}};
+      const Loans loans = is_known ? since(known.loans, reading.loans) : reading.loans;
+      Activity activity = {.reading = &reading, .measures = {}, .loans = loans};
       Measures& measures = activity.measures;
       for (std::size_t i = 0; i < kSummedMeasures; ++i) {
         const std::uint64_t before = is_known ? known.sums[i] : 0;
@@ -45,9 +54,10 @@ std::vector<Activity> ReadingDifferences::since_last(std::span<const HistoryRead
       measures.of(Measure::queued) = reading.queued.count;
       const auto summed = std::span(measures).first(kSummedMeasures);
       const bool did_something = std::ranges::any_of(summed, [](auto value) { return value > 0; });
-      if (did_something || reading.queued.count > 0) made.push_back(activity);
+      const bool has_loans = loans.lent + loans.borrowed > 0;
+      if (did_something || has_loans || reading.queued.count > 0) made.push_back(activity);
     }
-    known = {.id = reading.id, .is_known = true, .sums = sums};
+    known = {.id = reading.id, .is_known = true, .sums = sums, .loans = reading.loans};
   }
   has_begun_ = true;
   return made;

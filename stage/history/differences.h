@@ -22,6 +22,7 @@ class ReadingDifferences {
     VirtualPfsId id;
     bool is_known = false;
     Measures sums;
+    Loans loans;
   };
 
   std::vector<Known> known_;  // by AppId

@@ -20,6 +20,7 @@ namespace vpfs::stage {
 struct Activity {
   const HistoryReading* reading = nullptr;  // at the end of the second
   Measures measures = {};
+  Loans loans = {};  // not kept: they are for a ledger
 };
 
 // What virtual PFSes did in the last 24 hours: each second for two minutes, each ten for an hour,

@@ -1,10 +1,14 @@
 #include "stage/history/level.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
 namespace vpfs::stage {
+namespace {
+constexpr std::size_t kKeptSlot = std::to_underlying(Measure::held_by_kept_slot);
+}
 
 HistoryLevel::HistoryLevel(std::size_t spans)
     : heads_(spans),
@@ -18,17 +22,32 @@ HistoryLevel::HistoryLevel(std::size_t spans)
 }
 
 HistoryLevel::Packed HistoryLevel::packed(const HistoryRow& row) {
+  Measures measures = row.measures;
+  std::uint64_t& by_class = measures.of(Measure::held_by_class);
+  const std::uint64_t by_kept_slot = measures.of(Measure::held_by_kept_slot);
+  const bool is_kept_slot = by_kept_slot > by_class;
+  by_class += by_kept_slot;
   Packed made;
-  made.name = row.name;
-  std::ranges::transform(row.measures, made.measures.begin(),
-                         [](std::uint64_t value) { return SmallFloat(value); });
+  made.name = row.name & ~kIsKeptSlot;
+  if (is_kept_slot) made.name |= kIsKeptSlot;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < kMeasures; ++i) {
+    if (i != kKeptSlot) made.measures[place++] = SmallFloat(measures[i]);
+  }
   return made;
 }
 
 HistoryRow HistoryLevel::unpacked(const Packed& row) {
-  HistoryRow made = {.name = row.name, .measures = {}};
-  std::ranges::transform(row.measures, made.measures.begin(),
-                         [](SmallFloat value) { return value.value(); });
+  const std::uint16_t number = row.name & ~kIsKeptSlot;
+  constexpr std::uint16_t kNone = HistoryNames::kNone & ~kIsKeptSlot;
+  HistoryRow made = {.name = number == kNone ? HistoryNames::kNone : number, .measures = {}};
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < kMeasures; ++i) {
+    if (i != kKeptSlot) made.measures[i] = row.measures[place++].value();
+  }
+  if ((row.name & kIsKeptSlot) != 0) {
+    std::swap(made.measures[kKeptSlot], made.measures.of(Measure::held_by_class));
+  }
   return made;
 }
 

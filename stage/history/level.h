@@ -59,10 +59,14 @@ class HistoryLevel {
   [[nodiscard]] static constexpr std::size_t bytes(std::size_t spans);
 
  private:
+  // Slots are not kept where there are traffic classes (docs/schedulers.md), so one place has the
+  // time of either. Where a reload has changed that within a span, it has both.
   struct Packed {
-    HistoryNames::Number name;
-    std::array<SmallFloat, kMeasures> measures;
+    std::uint16_t name;  // with kIsKeptSlot if the place is of a kept slot
+    std::array<SmallFloat, kMeasures - 1> measures;
   };
+  static constexpr std::uint16_t kIsKeptSlot = 0x8000;
+  static_assert(HistoryNames::kMost < kIsKeptSlot - 1);
   static_assert(sizeof(Packed) == 30);
   // Rows are stored in blocks, so that spans with few rows take little memory.
   static constexpr std::size_t kBlockRows = 8;

@@ -26,12 +26,13 @@ enum class Measure : std::uint8_t {
   held_by_share,
   held_by_depth,
   held_by_class,
+  held_by_kept_slot,
   slow_client,  // a request was kept back because its client was slow
   // Not sums:
   longest_wait,  // of those that were sent, and of the oldest that is queued at the end of a second
   queued,        // bytes, at the end of a second: the largest
 };
-inline constexpr std::size_t kMeasures = 14;
+inline constexpr std::size_t kMeasures = 15;
 inline constexpr std::size_t kSummedMeasures = std::to_underlying(Measure::longest_wait);
 
 struct Measures : std::array<std::uint64_t, kMeasures> {

@@ -23,7 +23,7 @@ enum class RecordedEnd : std::uint8_t {
 };
 
 // What held a request longest.
-enum class RecordedReason : std::uint8_t { nothing, limit, share, depth, traffic_class };
+enum class RecordedReason : std::uint8_t { nothing, limit, share, depth, traffic_class, kept_slot };
 [[nodiscard]] inline RecordedReason reason_of(const HoldTimes& held) {
   RecordedReason reason = RecordedReason::nothing;
   Duration longest = {};
@@ -36,6 +36,7 @@ enum class RecordedReason : std::uint8_t { nothing, limit, share, depth, traffic
   consider(RecordedReason::share, held.share);
   consider(RecordedReason::depth, held.depth);
   consider(RecordedReason::traffic_class, held.traffic_class);
+  consider(RecordedReason::kept_slot, held.kept_slot);
   return reason;
 }
 

@@ -122,6 +122,7 @@ Classifier::Match Classifier::classify(const Address& client, const Identity& id
     sight.account = job.registered->account;
     sight.gids = job.registered->gids;
     match.nodes = job.registered->nodes;
+    match.account = job.registered->account;
     const std::vector<std::uint64_t>& uids = job.registered->uids;
     if (uids.size() == 1) match.job_uid = static_cast<std::uint32_t>(uids.front());
   }

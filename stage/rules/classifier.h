@@ -58,6 +58,7 @@ class Classifier {
     bool exempt = false;                        // it is never held
     std::uint32_t nodes = 0;                    // of its registered job; 0: not known
     std::optional<std::uint32_t> job_uid = {};  // of its registered job, if that has exactly one
+    std::string account = {};                   // of its registered job; "": not known
     // From the wire or from a registration; "": none, or no good name (is_good_name()).
     std::string jobid;
     bool job_from_registration = false;

@@ -267,12 +267,13 @@ TEST_F(HoldTimesTest, AFlowInSeveralClassesIsHeldInEach) {
 }
 
 TEST_F(HoldTimesTest, TimesOfSeveralAddUpByReason) {
-  HoldTimes sum = {.limit = 1ns, .share = 2ns, .depth = 3ns, .traffic_class = 4ns};
-  sum += {.limit = 10ns, .share = 20ns, .depth = 30ns, .traffic_class = 40ns};
+  HoldTimes sum = {
+      .limit = 1ns, .share = 2ns, .kept_slot = 3ns, .depth = 4ns, .traffic_class = 5ns};
+  sum += {.limit = 10ns, .share = 20ns, .kept_slot = 30ns, .depth = 40ns, .traffic_class = 50ns};
   std::vector<Duration> each;
   for (const HoldReason reason : kHoldReasons) each.push_back(sum.of(reason));
-  EXPECT_EQ(each, (std::vector<Duration>{11ns, 22ns, 33ns, 44ns}));
-  EXPECT_EQ(sum.sum(), 110ns);
+  EXPECT_EQ(each, (std::vector<Duration>{11ns, 22ns, 33ns, 44ns, 55ns}));
+  EXPECT_EQ(sum.sum(), 165ns);
 }
 
 TEST(HoldClock, AFlowIsListedOnceUntilTheNextSend) {
@@ -289,6 +290,31 @@ TEST(HoldClock, AFlowIsListedOnceUntilTheNextSend) {
   }
   clock.sent(true, now);
   EXPECT_EQ(clock.fresh(), 0U);
+}
+
+TEST(HoldClock, AKeptSlotCountsUntilTheNextRequestIsSent) {
+  HoldClock clock;
+  clock.grow(1);
+  TimePoint now = TimePoint(1s);
+  clock.start(0, now);
+  clock.wait_for_turn(0, now);
+  const auto expect = [&](const HoldTimes& times) { EXPECT_EQ(clock.held(0, now), times); };
+  now += 1ms;
+  clock.kept_back(now);
+  now += 2ms;
+  clock.kept_back(now);
+  now += 3ms;
+  expect({.kept_slot = 5ms, .depth = 1ms});
+  clock.sent(true, now);
+  now += 4ms;
+  expect({.share = 4ms, .kept_slot = 5ms, .depth = 1ms});
+  clock.kept_back(now);
+  now += 5ms;
+  clock.sent(false, now);
+  now += 6ms;
+  clock.leave(0, now);
+  now += 7ms;
+  expect({.share = 4ms, .kept_slot = 10ms, .depth = 1ms, .traffic_class = 6ms});
 }
 
 // A scheduler under random use beside the definition, which is followed from event to event.

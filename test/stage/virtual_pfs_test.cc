@@ -87,6 +87,27 @@ TEST(VirtualPfsTable, WhatIsRetiredIsForgottenAndItsNumberUsedAgainWithAnotherGe
   EXPECT_EQ(table.find_or_make({"job-3", "job-{jobid}"}, kNow).app, AppId{0}) << "one at a time";
 }
 
+TEST(VirtualPfsTable, TheAccountIsThatOfItsOneJob) {
+  VirtualPfsTable table({{.name = "a", .share = {}}, {.name = "job-{jobid}", .share = {}}}, 1,
+                        kNow);
+  const auto find = [&](const char* name, const char* declared, const char* jobid,
+                        const char* account) {
+    return table
+        .find_or_make(
+            {.virtual_pfs = name, .declared_name = declared, .account = account, .jobid = jobid},
+            kNow)
+        .app;
+  };
+  const AppId job = find("job-1", "job-{jobid}", "1", "physics");
+  EXPECT_EQ(table.account(job), "physics");
+  EXPECT_EQ(table.account(find("a", "a", "2", "")), "");
+  EXPECT_EQ(table.account(find("a", "a", "2", "biology")), "biology") << "it was registered later";
+  EXPECT_EQ(table.account(find("a", "a", "3", "physics")), "") << "two jobs";
+  table.retire(job);
+  EXPECT_EQ(find("job-4", "job-{jobid}", "4", ""), job);
+  EXPECT_EQ(table.account(job), "");
+}
+
 TEST(VirtualPfsTable, ItsJobIdIsTheOneThatAllItsRequestsShow) {
   VirtualPfsTable table({{.name = "a", .share = {}},
                          {.name = "b", .share = {}},

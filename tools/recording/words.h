@@ -8,8 +8,8 @@ namespace vpfs::recording {
 
 // The words of an enumeration, by its values.
 inline constexpr std::array<std::string_view, 3> kKinds = {"read", "write", "metadata"};
-inline constexpr std::array<std::string_view, 5> kReasons = {"", "limit", "share", "depth",
-                                                             "class"};
+inline constexpr std::array<std::string_view, 6> kReasons = {"",      "limit", "share",
+                                                             "depth", "class", "kept"};
 inline constexpr std::array<std::string_view, 4> kEnds = {"done", "failed", "refused", "abandoned"};
 
 template <typename Value, std::size_t count>

@@ -7,6 +7,7 @@
 
 #include "base/config_file.h"
 #include "control/allocation/allocation_policy.h"
+#include "control/metrics/http_tls.h"
 #include "control/wire/rights.h"
 #include "schedulers/share.h"
 
@@ -179,6 +180,7 @@ void read_parent(ConfigReader& reader, Config& config) {
 
 void check_host(const Config& config, ConfigErrors& errors) {
   control::check_port_config(config.control, errors);
+  control::check_http_tls(config.http, config.control, errors);
   if (config.listen.enabled()) {
     if (const auto access = control::resolve_access(config.listen, "stages.listen"); !access) {
       errors.add(access.error().place(), access.error().text());

@@ -9,8 +9,9 @@ const MOST_ROWS = 200;
 const COLOURS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#f0e442',
                  '#7a5195', '#8c564b', '#5a9bd4', '#bcbd22', '#17becf'];
 const OTHERS = '#8a8a8a';
-const CAUSES = [['limit', 'its limit'], ['share', 'its share'], ['depth', 'a full server'],
-                ['class', 'another class'], ['client', 'its slow client']];
+const CAUSES = [['limit', 'its limit'], ['share', 'its share'], ['kept', 'a kept slot'],
+                ['depth', 'a full server'], ['class', 'another class'],
+                ['client', 'its slow client']];
 const PARTS = [...CAUSES, ['server', 'at the data server'], ['rest', 'no request here']];
 
 const byId = (id) => document.getElementById(id);

@@ -7,6 +7,7 @@ all that a benchmark does with its rows can be tested in a moment.
 from recorded.attacks import ATTACKS
 from recorded.control import CONTROL, CONTROL_ATTACK, CONTROL_IMPACT, TOTAL
 from recorded.data_path import OVERHEAD
+from recorded.insight import INSIGHT
 from recorded.mounts import FIO, FUSE
 from recorded.samples import Option, Recorded
 from recorded.schedulers import ADAPTBF, ANTICIPATION, NODE, SHARING
@@ -30,4 +31,5 @@ RECORDED = {
     "control_attack": CONTROL_ATTACK,
     "attacks": ATTACKS,
     "overhead": OVERHEAD,
+    "insight": INSIGHT,
 }

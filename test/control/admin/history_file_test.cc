@@ -3,10 +3,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "control/insight/past.h"
 #include "test/control/admin/admin_rig.h"
@@ -15,6 +17,7 @@
 namespace vpfs::control {
 namespace {
 
+using nlohmann::json;
 using stage::Activities;
 using stage::History;
 using stage::HistoryReading;
@@ -159,14 +162,38 @@ TEST_F(HistoryFileTest, OtherContentsAreAnErrorWithItsPlace) {
   for (const std::string& bad :
        {std::string("{}"), std::string("[1]"), std::string("4711"), good.substr(0, 30),
         std::string(R"({"v":1,"minutes":[{"begin":"now"}]})"),
-        std::string(R"({"v":1,"minutes":{"x":3}})")}) {
+        std::string(R"({"v":2,"minutes":{"x":3}})"),
+        std::string(R"({"v":2,"minutes":[{"begin":1,"end":2,"length_us":3,"rules":0,"cost":0,)"
+                    R"("virtual_pfs":[],"others":[1,2,3]}]})")}) {
     stored_.records = {bad};
     begin();
     EXPECT_THAT(problem_, HasSubstr("journal: holds no minutes of a history: ")) << bad;
   }
-  stored_.records = {R"({"v":2,"minutes":[]})"};
+  stored_.records = {R"({"v":3,"minutes":[]})"};
   begin();
-  EXPECT_EQ(problem_, "journal: is of version 2, and this program knows 1: move the file away");
+  EXPECT_EQ(problem_, "journal: is of version 3, and this program knows 2: move the file away");
+}
+
+TEST_F(HistoryFileTest, AFileOfVersionOneHasNoTimesOfKeptSlots) {
+  run(60);
+  json old = json::parse(stored_.records[0]);
+  old["v"] = 1;
+  for (json& minute : old["minutes"]) {
+    const auto drop = [](json& sums) {
+      sums.erase(std::to_underlying(Measure::held_by_kept_slot));
+    };
+    drop(minute["others"]);
+    for (json& row : minute["virtual_pfs"]) drop(row["sums"]);
+  }
+  begin();
+  const insight::Past as_written = past();
+  stored_.records = {old.dump()};
+  begin();
+  EXPECT_EQ(problem_, "");
+  ASSERT_EQ(past().of.size(), as_written.of.size());
+  for (std::size_t i = 0; i < as_written.of.size(); ++i) {
+    EXPECT_EQ(past().of[i].sums, as_written.of[i].sums);
+  }
 }
 
 TEST_F(HistoryFileTest, NumbersThatNoHistoryHasAreBounded) {

@@ -147,7 +147,7 @@ class SharesOf : public ::testing::Test {
         }
       }
     }
-    return keeper.lags().faults();
+    return keeper.lag_faults();
   }
 };
 

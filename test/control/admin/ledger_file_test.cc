@@ -47,6 +47,8 @@ class LedgerFileTest : public ::testing::Test {
     made.bytes = 123'456;
     made.operations = 78;
     made.longest_wait = milliseconds(250);
+    made.account = "physics";
+    made.loans = {.lent = 3000, .borrowed = 40};
     return made;
   }
   void add(int count) {
@@ -80,6 +82,34 @@ TEST_F(LedgerFileTest, AllOfASpellComesBack) {
   EXPECT_EQ(back.bytes, was.bytes);
   EXPECT_EQ(back.operations, was.operations);
   EXPECT_EQ(back.longest_wait, was.longest_wait);
+  EXPECT_EQ(back.account, was.account);
+  EXPECT_EQ(back.loans, was.loans);
+}
+
+TEST_F(LedgerFileTest, EachCauseComesBack) {
+  std::vector<Spell> spells;
+  for (const auto cause : {Spell::Cause::limit, Spell::Cause::traffic_class, Spell::Cause::loans}) {
+    spells.push_back(spell("job-1"));
+    spells.back().cause = cause;
+  }
+  ledger_->add(spells, now_);
+  begin();
+  ASSERT_THAT(ledger_->spells(), SizeIs(3));
+  for (std::size_t i = 0; i < spells.size(); ++i) {
+    EXPECT_EQ(ledger_->spells()[i].cause, spells[i].cause);
+  }
+}
+
+TEST_F(LedgerFileTest, ARecordOfVersionOneHasNoLoans) {
+  stored_.records = {
+      R"({"v":1,"spells":[{"cause":"class","name":"a","begin":0,"end":1700000000,"held_us":1,)"
+      R"("bytes":2,"operations":3,"longest_wait_us":4,"rules":5}]})"};
+  now_ = WallTime(seconds(1'700'000'001));
+  begin();
+  EXPECT_EQ(problem_, "");
+  ASSERT_THAT(ledger_->spells(), SizeIs(1));
+  EXPECT_EQ(ledger_->spells()[0].cause, Spell::Cause::traffic_class);
+  EXPECT_EQ(ledger_->spells()[0].loans, Loans());
 }
 
 TEST_F(LedgerFileTest, ADayIsKept) {

@@ -131,5 +131,27 @@ TEST_F(SpellWatchTest, ANumberThatIsUsedAgainHasASpellOfItsOwn) {
   EXPECT_EQ(watch_.open()[0].bytes, 10'000U);
 }
 
+TEST_F(SpellWatchTest, LoansAreASpellOfTheirOwnWithTheirSums) {
+  const auto lend = [&](int count, Loans loans) {
+    for (int i = 0; i < count; ++i) {
+      second({{.reading = &reading_, .measures = {}, .loans = loans}});
+    }
+  };
+  reading_.account = "physics";
+  lend(10, {.lent = 100, .borrowed = 0});
+  idle(SpellWatch::kQuiet);
+  lend(10, {.lent = 0, .borrowed = 7});
+  EXPECT_THAT(ended_, IsEmpty());
+  idle(SpellWatch::kQuiet + 1);
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_EQ(ended_[0].cause, Spell::Cause::loans);
+  EXPECT_EQ(ended_[0].account, "physics");
+  EXPECT_EQ(ended_[0].loans, (Loans{.lent = 1000, .borrowed = 70}));
+  EXPECT_EQ(ended_[0].end - ended_[0].begin, seconds(20 + SpellWatch::kQuiet));
+  run(10, milliseconds(700));
+  ASSERT_THAT(watch_.open(), SizeIs(1));
+  EXPECT_EQ(watch_.open()[0].cause, Spell::Cause::limit);
+}
+
 }  // namespace
 }  // namespace vpfs::insight

@@ -21,6 +21,7 @@ void fill_counters(VirtualPfs& pfs, std::uint64_t base) {
   pfs.set_cost_done(base * 2'000);
   pfs.set_held_limit_us(base * 1'000'000 + 500'000);
   pfs.set_held_share_us(base * 2'000'000);
+  pfs.set_held_kept_us(base * 7'000'000);
   pfs.set_held_depth_us(base * 3'000'000);
   pfs.set_held_class_us(base * 4'000'000);
   pfs.set_passed_limit(base + 8);

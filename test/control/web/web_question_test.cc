@@ -133,6 +133,7 @@ TEST(WebAnswer, ASeriesHasANumberForEachPoint) {
     line.add_operations(3);
     line.add_held_limit_us(7);
     line.add_held_share_us(0);
+    line.add_held_kept_us(8);
     line.add_held_depth_us(0);
     line.add_held_class_us(0);
     line.add_held_client_us(0);
@@ -142,6 +143,7 @@ TEST(WebAnswer, ASeriesHasANumberForEachPoint) {
   EXPECT_EQ(server["begin_at"], Json({kBegin, kBegin + 1}));
   EXPECT_EQ(server["lines"][0]["bytes"], Json({100, 101}));
   EXPECT_EQ(server["lines"][0]["held_us"]["limit"], Json({7, 7}));
+  EXPECT_EQ(server["lines"][0]["held_us"]["kept"], Json({8, 8}));
   EXPECT_EQ(server["lines"][0]["name"], "<b>bold</b>");
 }
 

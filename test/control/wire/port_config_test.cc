@@ -73,8 +73,8 @@ TEST(PortConfig, TcpIsNeverWithoutTls) {
   EXPECT_THAT(
       errors,
       ElementsAre(
-          HasSubstr("f.yaml:1: control.certificate: is missing: TCP needs"),
-          HasSubstr("f.yaml:1: control.ca: is missing: TCP needs"),
+          HasSubstr("f.yaml:1: control.certificate: is missing: TLS needs"),
+          HasSubstr("f.yaml:1: control.ca: is missing: TLS needs"),
           HasSubstr("f.yaml:2: control.tcp: ':7311' is not an endpoint: expected HOST:PORT")));
   EXPECT_THAT(read("control: {socket: /a, ca: ca.pem}").errors,
               ElementsAre(HasSubstr("control.ca: needs control.tcp")));
@@ -86,7 +86,7 @@ TEST(PortConfig, AStageMayHaveACoordinatorToConnectTo) {
   EXPECT_EQ(config.coordinator, "/run/vpfs/stages.sock");
   EXPECT_TRUE(config.enabled()) << "it needs no socket of its own";
   EXPECT_THAT(of_stage("control: {coordinator: 'coord:7311', ca: a, key: b}").errors,
-              ElementsAre(HasSubstr("control.certificate: is missing: TCP needs")));
+              ElementsAre(HasSubstr("control.certificate: is missing: TLS needs")));
   EXPECT_THAT(
       of_stage("control: {coordinator: 'coord:7311', ca: a, key: b, certificate: c}").errors,
       ElementsAre());

@@ -90,6 +90,7 @@ TEST_F(WhyText, SaysInWordsWhatHeldItAndWhatWouldHelp) {
       "TIME                              PART\n"
       "held by a limit                    72%\n"
       "held by the shares of others        0%\n"
+      "held by a slot kept for others      0%\n"
       "held because the server was full    3%\n"
       "held by other traffic classes       0%\n"
       "held because its client was slow    0%\n"
@@ -129,6 +130,10 @@ TEST_F(WhyText, TheOtherCausesHaveWordsOfTheirOwn) {
   control::PastOf a = asked();
   a.set_held_class_us(40 * kMicroseconds);
   EXPECT_THAT(reason(a), HasSubstr("other traffic classes went first for 67%"));
+  a = asked();
+  a.set_held_kept_us(40 * kMicroseconds);
+  EXPECT_THAT(reason(a), HasSubstr("A slot was kept for others"));
+  EXPECT_THAT(reason(a), HasSubstr("for 67% of the time"));
   a = asked();
   a.set_held_client_us(40 * kMicroseconds);
   EXPECT_THAT(reason(a), HasSubstr("client was slow"));

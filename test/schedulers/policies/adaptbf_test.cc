@@ -126,6 +126,10 @@ TEST(AdapTbf, AJobWithLittleDemandLendsAndIsPaidBack) {
   EXPECT_EQ(simulation.report(1).integer("record").value_or(0), -lent);
   EXPECT_EQ(simulation.report(0).integer("lent").value_or(0),
             simulation.report(1).integer("borrowed").value_or(0));
+  const Loans loans = simulation.scheduler().loans(AppId{0});
+  EXPECT_EQ(loans.lent - loans.borrowed, static_cast<Cost>(lent) * 64 * kKiB);
+  EXPECT_EQ(loans.lent, simulation.scheduler().loans(AppId{1}).borrowed);
+  EXPECT_EQ(simulation.scheduler().loans(AppId{7}), Loans());
 
   simulation.flood(0, 2000, 64 * kKiB, 64 * kKiB);
   simulation.flood(1, 2000, 64 * kKiB, 64 * kKiB);

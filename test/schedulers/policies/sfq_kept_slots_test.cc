@@ -140,7 +140,7 @@ TEST(SfqKeptSlots, OnlyTheTimeCountsInWhichARequestWouldHaveGone) {
 }
 
 // The head that is kept back waits for another flow and not for room at the server.
-TEST(SfqKeptSlots, AHeadThatIsKeptBackIsHeldByTheSharesOfOthers) {
+TEST(SfqKeptSlots, AHeadThatIsKeptBackIsHeldByAKeptSlot) {
   for (const std::uint32_t depth : {1U, 8U}) {
     KeptSlots slots({.requests = depth}, kLargest, false, 1);
     HoldTimes before = slots.held();
@@ -148,8 +148,10 @@ TEST(SfqKeptSlots, AHeadThatIsKeptBackIsHeldByTheSharesOfOthers) {
       slots.step();
       const HoldTimes now = slots.held();
       if (slots.is_keeping()) {
-        EXPECT_EQ(now.share - before.share, KeptSlots::kStep);
-        EXPECT_EQ(now.depth, before.depth);
+        EXPECT_EQ(now.kept_slot - before.kept_slot, KeptSlots::kStep);
+        EXPECT_EQ(now.sum() - before.sum(), KeptSlots::kStep);
+      } else {
+        EXPECT_EQ(now.kept_slot, before.kept_slot);
       }
       before = now;
     }

@@ -65,5 +65,16 @@ TEST_F(ReadingDifferencesTest, ASumThatShrinksGivesZero) {
   EXPECT_EQ(measures.of(Measure::held_by_share), 900'000U);
 }
 
+TEST_F(ReadingDifferencesTest, LoansOfAnIdleOneAreAnActivity) {
+  std::vector readings = {reading(1, 500)};
+  readings[0].loans = {.lent = 100, .borrowed = 30};
+  (void)differences_.since_last(readings);
+  readings[0].loans.lent = 250;
+  EXPECT_EQ(differences_.since_last(readings).at(0).loans, (Loans{.lent = 150, .borrowed = 0}));
+  EXPECT_TRUE(differences_.since_last(readings).empty());
+  readings[0].loans = {.lent = 20, .borrowed = 1};  // of another scheduler
+  EXPECT_EQ(differences_.since_last(readings).at(0).loans, (Loans{.lent = 20, .borrowed = 1}));
+}
+
 }  // namespace
 }  // namespace vpfs::stage

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -110,6 +112,34 @@ TEST_F(HistoryTest, TheBusiestHaveRowsAndTheOthersOneTogether) {
   EXPECT_EQ(seen.bytes.size(), 129U);
   EXPECT_NEAR(static_cast<double>(seen.bytes.at("vpfs-127")), 2127, 1);
   EXPECT_NEAR(static_cast<double>(seen.bytes.at("")), 172'000, 84);
+}
+
+// Both have one place in a row.
+TEST_F(HistoryTest, TimesOfKeptSlotsAndOfOtherClassesAreToldApart) {
+  for (std::uint32_t app = 0; app < 140; ++app) {
+    const bool has_classes = app % 2 == 0;
+    Measures what;
+    what.of(Measure::cost) = 1000 - app;
+    what.of(Measure::held_by_class) = has_classes ? 100 : 0;
+    what.of(Measure::held_by_kept_slot) = has_classes ? 0 : 200;
+    activities_.does(activities_.reading(app), what);
+  }
+  activities_.end_second(history_);
+  const auto see = [&](const HistorySpan& span, const std::vector<HistoryRow>& rows) {
+    ASSERT_EQ(rows.size(), 129U);
+    for (const HistoryRow& row : std::span(rows).first(128)) {
+      const HistoryName* const name = history_.name(row, span);
+      ASSERT_NE(name, nullptr);
+      const bool has_classes = std::to_underlying(name->id.app) % 2 == 0;
+      EXPECT_EQ(row.measures.of(Measure::held_by_class), has_classes ? 100U : 0U);
+      EXPECT_EQ(row.measures.of(Measure::held_by_kept_slot), has_classes ? 0U : 200U);
+    }
+    // The others have some of each. The sum counts as that of which there was more.
+    EXPECT_EQ(history_.name(rows.back(), span), nullptr);
+    EXPECT_EQ(rows.back().measures.of(Measure::held_by_kept_slot), 6U * 100 + 6 * 200);
+    EXPECT_EQ(rows.back().measures.of(Measure::held_by_class), 0U);
+  };
+  history_.read(activities_.now() - seconds(1), activities_.now(), see);
 }
 
 TEST_F(HistoryTest, AMinuteChoosesItsBusiestAnew) {

@@ -15,6 +15,7 @@ namespace {
 using words::printable;
 using words::shortened;
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kNoon = 1'795'348'800;  // 2026-11-22 12:00:00 UTC
@@ -274,6 +275,28 @@ TEST_F(Reports, TheLedgerHasARowForEachEntry) {
             "240.0 MiB       240         0.2 s\n"
             "2026-11-22 12:00:00  goes on              job-2  -    other classes  -      0.0 s  "
             "  0.0 KiB         0         0.0 s\n");
+  control::LedgerEntry& lender = *reply.mutable_ledger_reply()->add_entries();
+  lender.set_name("job-1");
+  lender.set_jobid("1");
+  lender.set_account("physics");
+  lender.set_cause(control::LedgerEntry::LOANS);
+  lender.set_lent_cost(30 << 20);
+  lender.set_borrowed_cost(10 << 20);
+  *reply.mutable_ledger_reply()->add_entries() = lender;
+  control::LedgerEntry& borrower = *reply.mutable_ledger_reply()->add_entries();
+  borrower = lender;
+  borrower.set_name("job-2");
+  borrower.set_jobid("2");
+  borrower.set_lent_cost(0);
+  EXPECT_THAT(output_of({.verb = Verb::ledger}, reply),
+              EndsWith("  0.0 KiB         0         0.0 s\n"
+                       "\n"
+                       "NAME   JOB      LENT  BORROWED    BALANCE\n"
+                       "job-1  1    60.0 MiB  20.0 MiB   40.0 MiB\n"
+                       "job-2  2     0.0 KiB  10.0 MiB  -10.0 MiB\n"
+                       "\n"
+                       "ACCOUNT      LENT  BORROWED   BALANCE\n"
+                       "physics  60.0 MiB  30.0 MiB  30.0 MiB\n"));
   control::Envelope nothing;
   nothing.mutable_ledger_reply();
   EXPECT_EQ(output_of({.verb = Verb::ledger}, nothing),

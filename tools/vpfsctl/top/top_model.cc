@@ -72,8 +72,8 @@ void TopModel::add_proxy(const std::string& name) {
 bool TopModel::Counters::not_before(const Counters& earlier) const {
   return bytes >= earlier.bytes && operations >= earlier.operations && cost >= earlier.cost &&
          held_limit >= earlier.held_limit && held_share >= earlier.held_share &&
-         held_depth >= earlier.held_depth && held_class >= earlier.held_class &&
-         held_client >= earlier.held_client;
+         held_kept >= earlier.held_kept && held_depth >= earlier.held_depth &&
+         held_class >= earlier.held_class && held_client >= earlier.held_client;
 }
 
 TopModel::Counters TopModel::counters_of(const control::VirtualPfs& each) {
@@ -83,6 +83,7 @@ TopModel::Counters TopModel::counters_of(const control::VirtualPfs& each) {
       .cost = each.cost_done(),
       .held_limit = each.held_limit_us(),
       .held_share = each.held_share_us(),
+      .held_kept = each.held_kept_us(),
       .held_depth = each.held_depth_us(),
       .held_class = each.held_class_us(),
       .held_client = each.held_client_us()};
@@ -143,6 +144,7 @@ std::optional<TopModel::Change> TopModel::change(const Proxy& proxy, Key key,
                            .cost = b.cost - a.cost,
                            .held_limit = b.held_limit - a.held_limit,
                            .held_share = b.held_share - a.held_share,
+                           .held_kept = b.held_kept - a.held_kept,
                            .held_depth = b.held_depth - a.held_depth,
                            .held_class = b.held_class - a.held_class,
                            .held_client = b.held_client - a.held_client}};
@@ -152,9 +154,10 @@ std::optional<TopModel::Change> TopModel::change(const Proxy& proxy, Key key,
 }
 
 std::string TopModel::held_most(const Counters& by) {
-  const std::array<std::pair<std::uint64_t, std::string_view>, 5> parts = {
+  const std::array<std::pair<std::uint64_t, std::string_view>, 6> parts = {
       {{by.held_limit, "limit"},
        {by.held_share, "share"},
+       {by.held_kept, "kept"},
        {by.held_depth, "depth"},
        {by.held_class, "class"},
        {by.held_client, "client"}}};

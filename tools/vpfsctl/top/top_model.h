@@ -79,6 +79,7 @@ class TopModel {
     std::uint64_t cost = 0;
     std::uint64_t held_limit = 0;
     std::uint64_t held_share = 0;
+    std::uint64_t held_kept = 0;
     std::uint64_t held_depth = 0;
     std::uint64_t held_class = 0;
     std::uint64_t held_client = 0;

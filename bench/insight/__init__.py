@@ -1,0 +1,1 @@
+"""What it costs to ask about the past, and to keep it."""

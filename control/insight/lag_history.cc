@@ -1,0 +1,45 @@
+#include "control/insight/lag_history.h"
+
+#include <algorithm>
+
+namespace vpfs::insight {
+namespace {
+
+bool is_worse(const Lag& one, const Lag& other) {
+  return one.lag * other.bound > other.lag * one.bound;
+}
+
+}  // namespace
+
+void LagHistory::add(WallTime end, std::span<const NamedLag> lags) {
+  while (!spans_.empty() && spans_.front().end + kKept <= end) spans_.pop_front();
+  if (lags.empty()) return;
+  // The time of day may be set back.
+  const bool is_in_last =
+      !spans_.empty() && end >= spans_.back().begin && end < spans_.back().begin + kSpan;
+  if (!is_in_last) spans_.push_back({.begin = end, .end = end, .worst = {}});
+  Span& span = spans_.back();
+  span.end = std::max(span.end, end);
+  for (const NamedLag& each : lags) {
+    const auto known = span.worst.find(each.name);
+    if (known != span.worst.end()) {
+      if (is_worse(each.lag, known->second)) known->second = each.lag;
+    } else if (span.worst.size() < kMostNames) {
+      span.worst.emplace(each.name, each.lag);
+    }
+  }
+}
+
+std::optional<Lag> LagHistory::worst(const std::string& name, WallTime from, WallTime to) const {
+  std::optional<Lag> worst;
+  for (const Span& span : spans_) {
+    if (span.end < from || span.begin > to) continue;
+    const auto found = span.worst.find(name);
+    if (found != span.worst.end() && (!worst || is_worse(found->second, *worst))) {
+      worst = found->second;
+    }
+  }
+  return worst;
+}
+
+}  // namespace vpfs::insight
