@@ -79,7 +79,7 @@ void SpellWatch::add(const stage::History::Second& second, const stage::Activity
   spell.end = second.end;
   spell.rules = second.rules;
   spell.held += held_by(cause, measures);
-  spell.loans += activity.loans;
+  if (cause == Spell::Cause::loans) spell.loans += activity.loans;
   spell.bytes += std::exchange(now.quiet_bytes, 0) + bytes_of(measures);
   spell.operations += std::exchange(now.quiet_operations, 0) + measures.of(Measure::operations);
   spell.longest_wait = std::max(spell.longest_wait, measures.time(Measure::longest_wait));

@@ -32,7 +32,7 @@ struct Spell {
   std::uint64_t bytes = 0;  // moved in that time
   std::uint64_t operations = 0;
   Duration longest_wait = {};
-  Loans loans;  // in that time
+  Loans loans;  // in that time, if they are the cause
 };
 
 // Finds spells in what virtual PFSes did each second. A spell has seconds in which the cause held a

@@ -148,9 +148,13 @@ TEST_F(SpellWatchTest, LoansAreASpellOfTheirOwnWithTheirSums) {
   EXPECT_EQ(ended_[0].account, "physics");
   EXPECT_EQ(ended_[0].loans, (Loans{.lent = 1000, .borrowed = 70}));
   EXPECT_EQ(ended_[0].end - ended_[0].begin, seconds(20 + SpellWatch::kQuiet));
-  run(10, milliseconds(700));
-  ASSERT_THAT(watch_.open(), SizeIs(1));
+  Activity held = {.reading = &reading_, .measures = {}, .loans = {.lent = 5, .borrowed = 0}};
+  held.measures.of(Measure::held_by_limit) = microseconds_of(milliseconds(700));
+  second({held});
+  ASSERT_THAT(watch_.open(), SizeIs(2));
   EXPECT_EQ(watch_.open()[0].cause, Spell::Cause::limit);
+  EXPECT_EQ(watch_.open()[0].loans, Loans()) << "they count once";
+  EXPECT_EQ(watch_.open()[1].loans.lent, 5U);
 }
 
 }  // namespace
