@@ -3,7 +3,7 @@
 
     page_test.py DIRECTORY_OF_PROGRAMS [FOLDER]    puts screenshots into FOLDER
 
-Without chromium and chromedriver it is skipped.
+Where there is no chromium that starts, it is skipped.
 """
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
+from bench.insight.site import Burst  # noqa: E402
 from lab import browser  # noqa: E402
 from lab.browser import Browser  # noqa: E402
-from lab.harness import Program, Programs  # noqa: E402
+from lab.cluster import Cluster, Front  # noqa: E402
+from lab.harness import Problem, Program, Programs  # noqa: E402
 
 PROGRAMS: list[pathlib.Path] = []
 PICTURES: list[pathlib.Path] = []
 MARKUP = "<img src=x onerror=alert(1)><b>bold"
 SKIPPED = 77
+MANY = 10_000
 
 
 class Site:
@@ -106,6 +109,17 @@ def status_of(port: int, path: str, host: str | None = None) -> int:
     except urllib.error.HTTPError as error:
         with error:
             return error.code
+
+
+def why_no_browser() -> str | None:
+    if browser.missing() is not None:
+        return f"{browser.missing()} is not installed"
+    try:
+        with tempfile.TemporaryDirectory() as folder, Programs(PROGRAMS[0], pathlib.Path(folder)) as programs:
+            Browser(programs).close()
+    except Problem as problem:
+        return str(problem)
+    return None
 
 
 class PageTest(unittest.TestCase):
@@ -204,7 +218,25 @@ class PageTest(unittest.TestCase):
         self.assertEqual(status_of(self.site.page, "/api/past?back=x"), 400)
         self.assertEqual(status_of(self.site.page, "/api/drain"), 404)
 
-    def test_8_a_program_that_goes_away(self) -> None:
+    def test_8_ten_thousand_virtual_pfses(self) -> None:
+        programs = self.site.programs
+        page = programs.reserve_port()
+        front = Front("px", "proxy", "sfq", templates={"job-{jobid}": {"hint": {"jobid": "*"}}},
+                      proxy={"status_interval": "1 h"}, limits={"held_bytes": "64 MiB"}, control={"socket": "many.sock"},
+                      pages=[page])
+        cluster = Cluster(programs, 1, [front], prefix="many-")
+        cluster.start("px")
+        burst = Burst(cluster.ports("px")[0], MANY)
+        burst.send()
+        burst.close()
+        window = self.see(page)
+        self.shows("#now-count", f"200 of {MANY + 1} are shown")
+        window.run("const it = document.getElementById('filter'); it.value = 'b-9999'; it.dispatchEvent(new Event('input'))")
+        self.shows("#now-count", f"1 of {MANY + 1}")
+        self.assertIn("job-9999", window.text("#now"))
+        cluster.stop("px")
+
+    def test_9_a_program_that_goes_away(self) -> None:
         self.see(self.site.page)
         self.shows("#state", "as of")
         self.site.proxy.stop()
@@ -218,7 +250,7 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         PICTURES.append(pathlib.Path(sys.argv.pop(1)))
         os.makedirs(PICTURES[0], exist_ok=True)
-    if browser.missing() is not None:
-        print(f"skipped: {browser.missing()} is not installed")
+    if (problem := why_no_browser()) is not None:
+        print(f"skipped: {problem}")
         sys.exit(SKIPPED)
     unittest.main(verbosity=2)
