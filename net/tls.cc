@@ -58,6 +58,7 @@ class TlsChannel final : public Channel {
   }
 
   Task<std::error_code> write(std::span<const std::byte> bytes) override {
+    if (bytes.empty()) co_return std::error_code();  // OpenSSL would take it for an end
     while (socket_.is_open()) {
       const ReadyStream::Outcome written = session_.write_now(bytes);
       if (written.error) co_return written.error;

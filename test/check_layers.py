@@ -76,7 +76,7 @@ MAY_INCLUDE = {
     "tools/plan": ["base", "control/wire", "fuse/posix", "proxy/config", "stage/book", "stage/config", "stage/rules"],
     "tools/vpfsctl": ["base", "net", "control/admin", "control/wire", "control/words", "stage/recorder", "tools/plan", "tools/recording",
                       "tools/sim", "tools/vpfsctl/site", "tools/vpfsctl/top"],
-    "tools/sim": ["base", "control/admin", "proxy/config", "sim", "stage/config", "tools/recording"],
+    "tools/sim": ["base", "control/admin", "control/words", "proxy/config", "sim", "stage/config", "tools/recording"],
     "sim/engine": ["base"],
     "sim/device": ["base", "schedulers"],
     "sim/cluster": ["base", "sim/engine"],

@@ -13,6 +13,7 @@ import os
 import pathlib
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
@@ -57,7 +58,7 @@ class Questions(AbstractContextManager["Questions"]):
     """Asks a proxy again and again until the context is left."""
 
     def __init__(self, binaries: pathlib.Path, work: pathlib.Path, endpoint: str) -> None:
-        self._command = [str(binaries / "vpfsctl"), "--proxy", endpoint, "why", "job-7"]
+        self._command = [str(binaries / "vpfsctl"), "--proxy", endpoint, "why", f"job-{site.ASKED}"]
         self._work = work
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -79,7 +80,9 @@ class Questions(AbstractContextManager["Questions"]):
         def last_of_all() -> None:
             os.nice(LEAST_PRIORITY)
 
-        while not self._done.wait(ASKED_EACH) and not self._problem:
+        next_at = time.monotonic() + ASKED_EACH
+        while not self._done.wait(next_at - time.monotonic()) and not self._problem:
+            next_at = max(next_at + ASKED_EACH, time.monotonic())
             done = subprocess.run(
                 self._command,
                 check=False,
@@ -101,10 +104,12 @@ class Scene:
         fronts = [site.front_of(0), site.front_of(1)]
         self._cluster = Cluster(programs, 1, fronts)
         self._proxies: list[Program] = [self._cluster.start(front.name)[0] for front in fronts]
+        time.sleep(site.IDLE_SECONDS)  # the history begins with the first second
         for front in fronts:
             burst = site.Burst(self._cluster.ports(front.name)[0], JOBS)
             burst.send()
             burst.close()
+        time.sleep(site.IDLE_SECONDS)
         self._runs = 0
 
     def _asking(self, index: int) -> Questions:

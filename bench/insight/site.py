@@ -17,6 +17,7 @@ from lab.report import Row
 
 TEMPLATE = "job-{jobid}"
 SIZE = 4096
+ASKED = 7  # the job that is asked about
 IDLE_SECONDS = 2.0  # from one burst of requests to the next, so that they are in several seconds
 COORDINATOR = "site.sock"
 PATIENCE = 60.0
@@ -46,20 +47,24 @@ def front_of(index: int) -> Front:
 
 
 class Burst:
-    """One small read of each job at once, over one connection to a proxy."""
+    """One small read of each job at once, over one connection to a proxy.
+
+    The job that is asked about sends more, so that it is among the busiest, which have names.
+    """
 
     def __init__(self, port: int, jobs: int) -> None:
         self._connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self._reader = orangefs.Reader(self._connection)
+        senders = [*range(jobs), ASKED, ASKED]
         self._reads = b"".join(
-            orangefs.small_read(number, orangefs.FIRST_DATAFILE, SIZE, b"%d" % number)
-            for number in range(jobs)
+            orangefs.small_read(number, orangefs.FIRST_DATAFILE, SIZE, b"%d" % job)
+            for number, job in enumerate(senders)
         )
-        self._jobs = jobs
+        self._count = len(senders)
 
     def send(self) -> None:
         self._connection.sendall(self._reads)
-        for _ in range(self._jobs):
+        for _ in range(self._count):
             self._reader.next()
 
     def close(self) -> None:
@@ -130,7 +135,7 @@ class Site:
             "".join(f"./s{index}.sock s{index}\n" for index in range(self._size.proxies))
         )
         return {
-            "coordinator": ["--coordinator", COORDINATOR],
+            "coordinator": ["--coordinator", f"./{COORDINATOR}"],
             "proxies": ["--proxies", listed.name, "--all"],
         }
 
@@ -144,7 +149,7 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, size: Size, runs: int) -
         took: dict[str, list[float]] = {way: [] for way in site.ways()}
         for _ in range(runs):
             for way, options in site.ways().items():
-                took[way].append(1000 * site.ask([*options, "why", "job-7", "--since", "10m"]))
+                took[way].append(1000 * site.ask([*options, "why", f"job-{ASKED}", "--since", "10m"]))
         memory = median([proxy.rss_mib() for proxy in site.proxies])
     return [
         {

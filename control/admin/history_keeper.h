@@ -41,10 +41,8 @@ class HistoryKeeper {
   [[nodiscard]] const stage::History& history() const { return *kept_.history; }
   [[nodiscard]] const insight::LagHistory& lags() const { return lag_history_; }
   [[nodiscard]] std::uint64_t lag_faults() const { return lags_.faults(); }
-  // Spells that have ended, the oldest first, and those that go on.
-  [[nodiscard]] const std::deque<insight::Spell>& ended_spells() const {
-    return kept_.ledger.spells();
-  }
+  // Spells that have ended, and those that go on.
+  [[nodiscard]] const LedgerFile& ledger() const { return kept_.ledger; }
   [[nodiscard]] std::vector<insight::Spell> open_spells() const { return spells_.open(); }
 
  private:

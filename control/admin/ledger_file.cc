@@ -113,29 +113,41 @@ Result<void> LedgerFile::load(WallTime now, std::vector<std::string>& notes) {
     Result<std::vector<Spell>> spells = read_ledger_record(record.text);
     if (!spells) return fail(fmt::format("{}: {}", record.place, spells.error().message));
     for (Spell& each : *spells) {
-      if (each.end > now - kKept) spells_.push_back(std::move(each));
+      keep(std::move(each));
     }
   }
-  while (spells_.size() > kMost) spells_.pop_front();
+  forget(now);
   return {};
 }
 
+void LedgerFile::keep(Spell spell) {
+  std::deque<Spell>& kept = spell.cause == Spell::Cause::loans ? loans_ : spells_;
+  kept.push_back(std::move(spell));
+  if (kept.size() > kMost) kept.pop_front();
+}
+
+void LedgerFile::forget(WallTime now) {
+  for (std::deque<Spell>* const each : {&spells_, &loans_}) {
+    while (!each->empty() && each->front().end <= now - kKept) each->pop_front();
+  }
+}
+
 void LedgerFile::add(std::vector<Spell> ended, WallTime now) {
-  while (!spells_.empty() && spells_.front().end <= now - kKept) spells_.pop_front();
+  forget(now);
   if (ended.empty() && not_stored_.empty()) return;
-  spells_.insert(spells_.end(), ended.begin(), ended.end());
-  while (spells_.size() > kMost) spells_.pop_front();
+  for (const Spell& each : ended) keep(each);
   if (!records_.exists()) return;
   not_stored_.insert(not_stored_.end(), std::make_move_iterator(ended.begin()),
                      std::make_move_iterator(ended.end()));
   if (not_stored_.size() > kMost) {
     not_stored_.erase(not_stored_.begin(), not_stored_.end() - static_cast<std::ptrdiff_t>(kMost));
   }
-  const bool is_kept = records_.keep([&] { return ledger_record(not_stored_); },
-                                     [&] {
-                                       return ledger_record({spells_.begin(), spells_.end()});
-                                     });
-  if (is_kept) not_stored_.clear();
+  const auto all = [this] {
+    std::vector<Spell> both(spells_.begin(), spells_.end());
+    both.insert(both.end(), loans_.begin(), loans_.end());
+    return ledger_record(both);
+  };
+  if (records_.keep([&] { return ledger_record(not_stored_); }, all)) not_stored_.clear();
 }
 
 }  // namespace vpfs::control

@@ -15,11 +15,11 @@
 
 namespace vpfs::control {
 
-// The spells of the last 24 hours, the oldest first, and in a file if there is one. Belongs to one
-// thread.
+// The spells of the last 24 hours, the oldest first, and in a file if there is one. Those of loans,
+// of which there may be many, are kept apart. Belongs to one thread.
 class LedgerFile {
  public:
-  static constexpr std::size_t kMost = 20'000;  // that are kept
+  static constexpr std::size_t kMost = 20'000;  // that are kept, of either
 
   // Null, or none: it ends with the program.
   LedgerFile() : LedgerFile(nullptr) {}
@@ -33,10 +33,15 @@ class LedgerFile {
   void add(std::vector<insight::Spell> ended, WallTime now);
 
   [[nodiscard]] const std::deque<insight::Spell>& spells() const { return spells_; }
+  [[nodiscard]] const std::deque<insight::Spell>& loans() const { return loans_; }
 
  private:
+  void keep(insight::Spell spell);
+  void forget(WallTime now);
+
   KeptRecords records_;
   std::deque<insight::Spell> spells_;
+  std::deque<insight::Spell> loans_;
   std::vector<insight::Spell> not_stored_;  // since the disk is full
 };
 

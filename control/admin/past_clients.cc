@@ -1,51 +1,71 @@
 #include "control/admin/past_clients.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace vpfs::control {
-namespace {
 
-std::optional<std::uint32_t> uid_of(const Seen& seen) {
-  return seen.has_uid() ? std::optional(seen.uid()) : std::nullopt;
+void PastClients::note(const Who& who, std::uint64_t requests, WallTime now) {
+  const auto known = present_.find(who);
+  if (known == present_.end()) {
+    if (present_.size() >= kMost) return;
+    present_.emplace(
+        who, Present{.stay = {.first = now, .last = now}, .requests = requests, .listed = now});
+    return;
+  }
+  Present& present = known->second;
+  present.listed = now;
+  const bool is_active = requests > std::exchange(present.requests, requests);
+  if (!is_active) return;
+  if (!std::exchange(present.has_stay, true)) present.stay.first = now;
+  present.stay.last = std::max(present.stay.first, now);
 }
-
-std::optional<std::uint32_t> owner_of(const Seen& seen) {
-  return seen.has_owner() ? std::optional(seen.owner()) : std::nullopt;
-}
-
-}  // namespace
 
 void PastClients::note(const std::vector<Client>& clients, WallTime now) {
   for (const Client& client : clients) {
     for (const Seen& seen : client.seen()) {
-      const Key key(client.address(), uid_of(seen), owner_of(seen), seen.virtual_pfs());
-      Row& row = rows_.try_emplace(key, Row{.first = now, .last = now}).first->second;
-      row.last = std::max(row.last, now);
+      if (seen.virtual_pfs().starts_with('(')) continue;  // not a name: it was retired
+      note({.address = client.address(),
+            .uid = seen.has_uid() ? std::optional(seen.uid()) : std::nullopt,
+            .owner = seen.has_owner() ? std::optional(seen.owner()) : std::nullopt,
+            .virtual_pfs = seen.virtual_pfs()},
+           seen.requests(), now);
     }
   }
-  forget(now);
+  end_stays(now);
 }
 
-void PastClients::forget(WallTime now) {
-  std::erase_if(rows_, [&](const auto& each) { return each.second.last + kKept <= now; });
-  if (rows_.size() <= kMost) return;
-  std::vector<WallTime> ends;
-  for (const auto& [key, row] : rows_) ends.push_back(row.last);
-  const auto oldest = ends.begin() + static_cast<std::ptrdiff_t>(rows_.size() - kMost);
-  std::ranges::nth_element(ends, oldest);
-  std::erase_if(rows_, [&](const auto& each) { return each.second.last < *oldest; });
-  // Many were seen at that time.
-  while (rows_.size() > kMost) rows_.erase(rows_.begin());
+void PastClients::end_stays(WallTime now) {
+  for (auto each = present_.begin(); each != present_.end();) {
+    Present& present = each->second;
+    if (present.has_stay && present.stay.last + kGap <= now) {
+      present.has_stay = false;
+      ended_.emplace(present.stay.last, std::pair(each->first, present.stay));
+    }
+    const bool is_gone = present.listed < now && !present.has_stay;
+    each = is_gone ? present_.erase(each) : std::next(each);
+  }
+  while (!ended_.empty() && (ended_.size() > kMost || ended_.begin()->first + kKept <= now)) {
+    ended_.erase(ended_.begin());
+  }
+}
+
+void PastClients::add(const Asked& asked, WallTime from, WallTime to, const Who& who,
+                      const Stay& stay, std::set<std::string, std::less<>>& names) {
+  if (stay.last < from || stay.first > to) return;
+  if (is_user(asked, who.uid, who.owner) || has_address(asked, who.address)) {
+    names.insert(who.virtual_pfs);
+  }
 }
 
 std::set<std::string, std::less<>> PastClients::virtual_pfs_of(const Asked& asked, WallTime from,
                                                                WallTime to) const {
   std::set<std::string, std::less<>> names;
-  for (const auto& [key, row] : rows_) {
-    const auto& [address, uid, owner, virtual_pfs] = key;
-    if (row.last < from || row.first > to) continue;
-    if (is_user(asked, uid, owner) || has_address(asked, address)) names.insert(virtual_pfs);
+  for (const auto& [who, present] : present_) {
+    if (present.has_stay) add(asked, from, to, who, present.stay, names);
   }
+  for (const auto& [end, row] : ended_) add(asked, from, to, row.first, row.second, names);
   return names;
 }
 

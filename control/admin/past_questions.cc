@@ -127,7 +127,8 @@ std::expected<LedgerReply, Error> PastQuestions::ledger(const Ledger& request, W
     fill(to, spell);
     to.set_goes_on(goes_on);
   };
-  for (const insight::Spell& each : keeper_.ended_spells()) add(each, false);
+  for (const insight::Spell& each : keeper_.ledger().spells()) add(each, false);
+  for (const insight::Spell& each : keeper_.ledger().loans()) add(each, false);
   for (const insight::Spell& each : keeper_.open_spells()) add(each, true);
   return reply;
 }

@@ -40,6 +40,18 @@ Error invalid(std::string place, std::string text) {
   return make_error(Error::INVALID, std::move(place), std::move(text));
 }
 
+// Copies the next few of those from number `first` on; returns whether there are more for a reply.
+template <typename Value>
+bool copy_some(const std::vector<Value>& all, std::size_t first, std::vector<Value>& to) {
+  constexpr std::size_t kPerLock = 32;
+  const std::size_t begin = std::min(first + to.size(), all.size());
+  const std::size_t room = Recordings::kNamesOfAReply - to.size();
+  const std::size_t count = std::min({all.size() - begin, room, kPerLock});
+  const auto from = all.begin() + static_cast<std::ptrdiff_t>(begin);
+  to.insert(to.end(), from, from + static_cast<std::ptrdiff_t>(count));
+  return count == kPerLock && to.size() < Recordings::kNamesOfAReply;
+}
+
 std::uint64_t seed() {
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
@@ -160,21 +172,22 @@ std::expected<RecordReply, Error> Recordings::read(const Record& request, TimePo
   reply.set_first(recorder_->ring().read(request.from(), kRequestsOfAReply, words));
   reply.set_requests(words.data(), words.size() * sizeof(stage::Recorded::Words));
   // After the requests, so that all that these name is there.
-  gate_.inspect(now, [&](stage::Stage&, TimePoint) {
-    const auto& names = recorder_->names();
-    for (std::size_t i = request.names(); i < names.size(); ++i) {
-      if (reply.names_size() == kNamesOfAReply) break;
-      reply.add_names(names[i]);
-    }
-    const auto& origins = recorder_->origins();
-    for (std::size_t i = request.origins(); i < origins.size(); ++i) {
-      if (reply.origins_size() == kNamesOfAReply) break;
-      RecordOrigin& to = *reply.add_origins();
-      to.set_connection(origins[i].connection);
-      to.set_client(text_of(origins[i].client));
-      to.set_jobid(origins[i].jobid);
-    }
-  });
+  std::vector<std::string> names;
+  std::vector<stage::Origin> origins;
+  for (bool has_more = true; has_more;) {
+    gate_.inspect(now, [&](stage::Stage&, TimePoint) {
+      has_more = copy_some(recorder_->names(), request.names(), names);
+      has_more = copy_some(recorder_->origins(), request.origins(), origins) || has_more;
+      reply.set_names_are_full(recorder_->is_full());
+    });
+  }
+  for (std::string& each : names) reply.add_names(std::move(each));
+  for (const stage::Origin& each : origins) {
+    RecordOrigin& to = *reply.add_origins();
+    to.set_connection(each.connection);
+    to.set_client(text_of(each.client));
+    to.set_jobid(each.jobid);
+  }
   return reply;
 }
 

@@ -70,10 +70,14 @@ WantedNames Administration::names_of(const Envelope& request, const Caller& call
     if (live_.file().names == nullptr) return {};
     return names_of_site(request.site(), caller, read);
   }
-  if (!request.has_why() && !request.has_past()) return rules_.names_of(request, caller, read);
-  if (live_.file().names == nullptr || caller.rights == Rights::own) return {};
+  if (!request.has_why()) return rules_.names_of(request, caller, read);
+  return caller.rights == Rights::own ? WantedNames() : names_asked(request.why().who());
+}
+
+WantedNames Administration::names_asked(const std::string& who) const {
+  if (live_.file().names == nullptr) return {};
   const NotedNames noted(names_);
-  (void)read_asked(request.has_why() ? request.why().who() : request.past().name(), &names_);
+  (void)read_asked(who, &names_);
   return noted.wanted();
 }
 
@@ -270,15 +274,23 @@ void Administration::past(const Past& request, const Caller& caller, const Answe
   if (request.name().empty() || std::ranges::any_of(read->of, choice.is_asked)) {
     return tell(past_.reply(*read, choice));
   }
-  find_virtual_pfs(request.name(), read->begin, read->end,
-                   [this, tell, choice,
-                    past = std::move(*read)](const std::set<std::string, std::less<>>& names) {
-                     PastChoice found = choice;
-                     found.is_asked = [&names](const auto& who) {
-                       return names.contains(who.name);
-                     };
-                     tell(past_.reply(past, found));
-                   });
+  // A name service is asked about a name that is not that of a virtual PFS or a job alone.
+  const auto find = [this, tell, choice, who = request.name(), past = std::move(*read)] {
+    find_virtual_pfs(who, past.begin, past.end,
+                     [this, tell, choice, past](const std::set<std::string, std::less<>>& names) {
+                       PastChoice found = choice;
+                       found.is_asked = [&names](const auto& each) {
+                         return names.contains(each.name);
+                       };
+                       tell(past_.reply(past, found));
+                     });
+  };
+  const WantedNames names = names_asked(request.name());
+  if (names.empty()) return find();
+  look_up_(names, [find, answer](const std::optional<std::string>& problem) {
+    if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
+    find();
+  });
 }
 
 void Administration::find_virtual_pfs(const std::string& who, WallTime from, WallTime to,

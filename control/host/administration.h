@@ -85,6 +85,8 @@ class Administration {
   // The names that carrying the request out will look up. As RuleAdministration::names_of().
   [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller,
                                      ReadRequest& read) const;
+  // Those that finding this user or client will look up.
+  [[nodiscard]] WantedNames names_asked(const std::string& who) const;
   [[nodiscard]] StageSnapshot snapshot() { return reader_.read(gate_, clock_.now()); }
   // Puts what the book has now into force, if it has changed.
   void put_into_force();

@@ -131,12 +131,15 @@ void ControlSide::introduce(const HostConfig& config, const std::string& address
 }
 
 Result<void> ControlSide::reload(const HostConfig& config) {
+  std::optional<HttpTls> tls;
   if (https_ != nullptr) {
-    auto tls = load_http_tls(config.control);
-    VPFS_TRY(tls);
-    https_->use(std::move(*tls));
+    auto loaded = load_http_tls(config.control);
+    VPFS_TRY(loaded);
+    tls = std::move(*loaded);
   }
-  return port_ == nullptr ? open_port(config) : port_->reload(config.control);
+  VPFS_TRY(port_ == nullptr ? open_port(config) : port_->reload(config.control));
+  if (tls) https_->use(std::move(*tls));
+  return {};
 }
 
 std::optional<DialledCoordinator> ControlSide::coordinator() const {

@@ -9,6 +9,15 @@ bool is_worse(const Lag& one, const Lag& other) {
   return one.lag * other.bound > other.lag * one.bound;
 }
 
+// Forgets the one that is the furthest from its bound, if `lag` is worse.
+bool make_room(std::map<std::string, Lag, std::less<>>& worst, const Lag& lag) {
+  const auto least = std::ranges::min_element(
+      worst, [](const auto& one, const auto& other) { return is_worse(other.second, one.second); });
+  if (!is_worse(lag, least->second)) return false;
+  worst.erase(least);
+  return true;
+}
+
 }  // namespace
 
 void LagHistory::add(WallTime end, std::span<const NamedLag> lags) {
@@ -24,7 +33,8 @@ void LagHistory::add(WallTime end, std::span<const NamedLag> lags) {
     const auto known = span.worst.find(each.name);
     if (known != span.worst.end()) {
       if (is_worse(each.lag, known->second)) known->second = each.lag;
-    } else if (span.worst.size() < kMostNames) {
+    } else {
+      if (span.worst.size() >= kMostNames && !make_room(span.worst, each.lag)) continue;
       span.worst.emplace(each.name, each.lag);
     }
   }

@@ -93,7 +93,10 @@ void SpellWatch::add(const stage::History::Second& second,
     add(second, each, Spell::Cause::loans, ended);
   }
   for (auto each = open_.begin(); each != open_.end();) {
-    if (++each->second.quiet <= kQuiet) {
+    const Spell& spell = each->second.spell;
+    const bool is_long =
+        each->first.second == Spell::Cause::loans && spell.end - spell.begin >= kLongestLoans;
+    if (++each->second.quiet <= kQuiet && !is_long) {
       ++each;
       continue;
     }

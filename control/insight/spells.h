@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -41,6 +42,9 @@ struct Spell {
 class SpellWatch {
  public:
   static constexpr int kQuiet = 5;  // seconds
+  // Loans go on all the time. Their spells end after so long, so that a statement about some time
+  // has little of what was before.
+  static constexpr std::chrono::minutes kLongestLoans{10};
 
   // A second has ended. Appends the spells that ended before it to `ended`.
   void add(const stage::History::Second& second, std::span<const stage::Activity> activities,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <list>
 #include <map>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "base/result.h"
 #include "control/metrics/http_request.h"
@@ -105,8 +107,8 @@ struct Reply {
 };
 
 struct HttpConnection {
-  HttpConnection(std::unique_ptr<net::Channel> from, asio::io_context& context)
-      : channel(std::move(from)), deadline(context) {}
+  HttpConnection(std::unique_ptr<net::Channel> from, std::string of, asio::io_context& context)
+      : channel(std::move(from)), peer(std::move(of)), deadline(context) {}
 
   void close() {
     is_open = false;
@@ -114,6 +116,7 @@ struct HttpConnection {
   }
 
   const std::unique_ptr<net::Channel> channel;
+  const std::string peer;  // its address
   asio::steady_timer deadline;
   bool is_open = true;
   bool asked = false;  // its request is complete
@@ -159,7 +162,17 @@ class HttpPort::State {
     listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
     return listener_->local_endpoint();
   }
-  void run() { context_.run(); }
+  void run() {
+    for (;;) {
+      try {
+        context_.run();
+        return;
+      } catch (const std::exception& problem) {
+        // An exception of a library, such as for want of memory, must not end the stage.
+        spdlog::error("control.http: {}", problem.what());
+      }
+    }
+  }
   void use(HttpTls tls) {
     asio::post(context_, [this, tls = std::move(tls)]() mutable { tls_ = std::move(tls); });
   }
@@ -227,7 +240,11 @@ class HttpPort::State {
 
 void HttpPort::State::accepted(net::Socket socket) {
   if (connections_.size() >= limits_.connections) make_room();
-  auto connection = std::make_shared<HttpConnection>(channel_of(std::move(socket)), context_);
+  std::error_code gone;
+  const auto peer = socket.remote_endpoint(gone);
+  if (gone) return;
+  auto connection = std::make_shared<HttpConnection>(channel_of(std::move(socket)),
+                                                     peer.address().to_string(), context_);
   connections_.push_back(connection);
   connection->deadline.expires_after(limits_.patience);
   connection->deadline.async_wait([connection](std::error_code error) {
@@ -236,13 +253,18 @@ void HttpPort::State::accepted(net::Socket socket) {
   asio::co_spawn(context_, serve(connection), asio::detached);
 }
 
+// The address with the most connections loses its oldest one that has asked for nothing yet.
 void HttpPort::State::make_room() {
-  auto oldest =
-      std::ranges::find(connections_, false, [](const auto& each) { return each->asked; });
-  if (oldest == connections_.end()) oldest = connections_.begin();
-  (*oldest)->deadline.cancel();
-  (*oldest)->close();
-  connections_.erase(oldest);
+  std::map<std::string_view, std::size_t> of_peer;
+  for (const HttpConnectionPtr& each : connections_) ++of_peer[each->peer];
+  const auto goes_before = [&](const HttpConnectionPtr& one, const HttpConnectionPtr& other) {
+    if (one->asked != other->asked) return !one->asked;
+    return of_peer[one->peer] > of_peer[other->peer];
+  };
+  const auto last = std::ranges::min_element(connections_, goes_before);
+  (*last)->deadline.cancel();
+  (*last)->close();
+  connections_.erase(last);
 }
 
 std::unique_ptr<net::Channel> HttpPort::State::channel_of(net::Socket socket) const {
@@ -252,8 +274,12 @@ std::unique_ptr<net::Channel> HttpPort::State::channel_of(net::Socket socket) co
 }
 
 net::Task<> HttpPort::State::serve(HttpConnectionPtr connection) {
-  const Result<void> shaken = co_await connection->channel->handshake();
-  if (shaken) co_await answer(*connection);
+  try {
+    const Result<void> shaken = co_await connection->channel->handshake();
+    if (shaken) co_await answer(*connection);
+  } catch (const std::exception& problem) {
+    spdlog::error("control.http: {}", problem.what());
+  }
   connection->deadline.cancel();
   connection->close();
   connections_.remove(connection);
@@ -340,9 +366,14 @@ net::Task<Page> HttpPort::State::answer_of(const HttpRequest& request) {
     co_return *known;
   }
   const TimePoint begin = clock_.now();
-  const std::optional<Envelope> reply = co_await ask(question->request);
-  Page made =
-      reply ? answer_page(*question, *reply) : json(503, error_json("there is no answer in time"));
+  Page made;
+  try {
+    const std::optional<Envelope> reply = co_await ask(question->request);
+    made = reply ? answer_page(*question, *reply)
+                 : json(503, error_json("there is no answer in time"));
+  } catch (const std::exception& problem) {
+    made = json(503, error_json(problem.what()));
+  }
   end_turn(clock_.now() - begin);
   std::erase_if(answers_, [this](const auto& each) {
     return clock_.now() - each.second.at >= limits_.fresh;

@@ -24,8 +24,11 @@ Result<HttpTls> load_http_tls(const PortConfig& control) {
 
 void check_http_tls(const HttpConfig& http, const PortConfig& control, ConfigErrors& errors) {
   if (!http.has_tls() || !control.tcp.empty()) return;
-  if (const auto tls = load_http_tls(control); !tls)
+  // check_port_config() resolves the readers and writers of a port that is enabled.
+  if (control.enabled() && !resolve_access(control)) return;
+  if (const auto tls = load_http_tls(control); !tls) {
     errors.add("control.https", tls.error().message);
+  }
 }
 
 }  // namespace vpfs::control

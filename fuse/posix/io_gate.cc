@@ -96,9 +96,15 @@ stage::Held::Source IoGate::source_of(const IoRequest& request, stage::Recorder&
   const Opener& opener = request.file ? request.file->opener : request.caller;
   const auto process = static_cast<std::uint64_t>(request.process);
   const bool is_io = request.kind != IoKind::metadata;
-  return {.recording = recorder.settings().number,
-          .origin = recorder.number_of(
-              stage::Origin{.connection = process, .client = {}, .jobid = opener.jobid}),
+  const std::uint32_t recording = recorder.settings().number;
+  if (recording != last_recording_ || process != last_origin_.connection ||
+      opener.jobid != last_origin_.jobid) {
+    last_recording_ = recording;
+    last_origin_ = {.connection = process, .client = {}, .jobid = opener.jobid};
+    last_origin_number_ = recorder.number_of(last_origin_);
+  }
+  return {.recording = recording,
+          .origin = last_origin_number_,
           .uid = opener.uid,
           .file = request.inode,
           .offset = is_io ? request.offset : stage::Recorded::kNoOffset};

@@ -104,8 +104,7 @@ class IoGate final : public control::StageGate {
 
   [[nodiscard]] Belonging belonging_of(const IoRequest& request, stage::Stage& stage,
                                        TimePoint now);
-  [[nodiscard]] static stage::Held::Source source_of(const IoRequest& request,
-                                                     stage::Recorder& recorder);
+  [[nodiscard]] stage::Held::Source source_of(const IoRequest& request, stage::Recorder& recorder);
   [[nodiscard]] TimePoint release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go);
   // The request is held from now on, and when it is not any more.
   void hold(IoRequest& request);
@@ -123,6 +122,10 @@ class IoGate final : public control::StageGate {
   std::deque<User> users_;
   std::uint64_t others_ = 0;
   std::uint64_t requests_of_others_ = 0;
+  // The last origin that a recording was told of: most requests are of the process before.
+  stage::Origin last_origin_;
+  std::uint32_t last_origin_number_ = 0;
+  std::uint32_t last_recording_ = 0;
   std::atomic<std::uint64_t> jobs_not_registered_ = 0;
   std::unordered_map<std::uint64_t, IoRequest*> held_;
   HeldReads held_reads_;

@@ -63,6 +63,8 @@ class Recorder {
   // By number. A virtual PFS that was retired and came again is there twice.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] const std::vector<Origin>& origins() const { return origins_; }
+  // Whether there were more names or origins.
+  [[nodiscard]] bool is_full() const { return is_full_; }
 
  private:
   [[nodiscard]] std::uint32_t number_of(Flow id, const std::string& name) {
@@ -91,6 +93,7 @@ class Recorder {
   std::vector<std::string> names_;
   std::vector<Origin> origins_;
   std::unordered_map<Origin, std::uint32_t, Hash> origin_numbers_;
+  bool is_full_ = false;
 };
 
 }  // namespace vpfs::stage

@@ -9,9 +9,13 @@ RecordedRing::RecordedRing(std::size_t capacity)
 
 std::uint64_t RecordedRing::read(std::uint64_t from, std::size_t count,
                                  std::vector<Recorded::Words>& to) const {
-  const std::uint64_t end = std::min(from + count, written());
-  const std::uint64_t kept = end > capacity_ ? end - capacity_ : 0;
-  std::uint64_t first = std::min(std::max(from, kept), end);
+  const std::uint64_t all = written();
+  // The request of the next number may be in the making, in the place of the oldest one.
+  const auto oldest_whole = [this](std::uint64_t next) {
+    return next >= capacity_ ? next - capacity_ + 1 : 0;
+  };
+  std::uint64_t first = std::min(std::max(from, oldest_whole(all)), all);
+  const std::uint64_t end = first + std::min<std::uint64_t>(count, all - first);
   const std::size_t before = to.size();
   for (std::uint64_t at = first; at < end; ++at) {
     const Row& row = rows_[at % capacity_];
@@ -21,9 +25,7 @@ std::uint64_t RecordedRing::read(std::uint64_t from, std::size_t count,
     }
   }
   std::atomic_thread_fence(std::memory_order_acquire);
-  // The request of this number may be in the making, in the place of the oldest one.
-  const std::uint64_t next = written_.load(std::memory_order_relaxed);
-  const std::uint64_t whole = std::min(next >= capacity_ ? next - capacity_ + 1 : 0, end);
+  const std::uint64_t whole = std::min(oldest_whole(written_.load(std::memory_order_relaxed)), end);
   if (whole > first) {
     const auto begin = to.begin() + static_cast<std::ptrdiff_t>(before);
     to.erase(begin, begin + static_cast<std::ptrdiff_t>(whole - first));

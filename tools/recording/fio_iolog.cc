@@ -50,7 +50,7 @@ std::uint64_t write_fio_iolog(const Recording& recording, const Sink& sink) {
   const TimePoint first = requests.empty() ? TimePoint() : arrival(*requests.front());
   std::int64_t last = 0;
   for (const Recorded* each : requests) {
-    last = (arrival(*each) - first) / std::chrono::milliseconds(1);
+    last = (arrival(*each) - first) / std::chrono::microseconds(1);
     sink(fmt::format("{} {} {} {} {}\n", last, file_name(recording, *each), word_of(each->kind),
                      each->offset, each->asked));
   }

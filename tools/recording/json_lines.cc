@@ -74,13 +74,11 @@ std::uint64_t size_at(const json& line, const char* key) {
 Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Origin>& origins) {
   Recorded made;
   made.arrival_ns = line.at("arrival_ns").get<std::int64_t>();
-  if (std::abs(made.arrival_ns / 2) > kLongest / 2) {
-    throw std::out_of_range("arrival_ns: expected a time within years");
-  }
   made.wait = to_ticks(line.at("wait_ns"));
   made.service = to_ticks(line.at("service_ns"));
   made.asked = size_at(line, "asked");
   made.moved = size_at(line, "moved");
+  if (!is_sane(made)) throw std::out_of_range("arrival_ns: expected a time within a year");
   made.kind = value_at<IoKind>(line, "kind", kKinds);
   made.end = value_at<stage::RecordedEnd>(line, "end", kEnds);
   if (line.contains("held_by")) {
@@ -106,13 +104,12 @@ Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Ori
 
 // Throws what json throws.
 std::uint64_t read_head(const json& line, Recording& to) {
-  constexpr std::uint64_t kMostMicroseconds = std::uint64_t{1} << 50;
   constexpr std::int64_t kLatest = std::int64_t{1} << 40;
   to.stage = line.value("stage", std::string());
   const std::int64_t began = std::clamp<std::int64_t>(line.at("began_at"), 0, kLatest);
   to.began = WallTime(std::chrono::seconds(began));
-  to.length = std::chrono::microseconds(
-      std::min(line.at("length_us").get<std::uint64_t>(), kMostMicroseconds));
+  to.length =
+      std::chrono::microseconds(std::min(line.at("length_us").get<std::uint64_t>(), kLongestUs));
   to.overwritten = line.at("overwritten").get<std::uint64_t>();
   return line.at("requests").get<std::uint64_t>();
 }

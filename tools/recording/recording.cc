@@ -7,6 +7,19 @@
 
 namespace vpfs::recording {
 
+bool is_sane(const stage::Recorded& request) {
+  constexpr std::int64_t kMostNs = static_cast<std::int64_t>(kLongestUs) * 1000;
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+  return request.arrival_ns >= -kMostNs && request.arrival_ns <= kMostNs &&
+         request.asked <= kMostBytes && request.moved <= kMostBytes;
+}
+
+void drop_overwritten(Recording& recording) {
+  if (recording.overwritten == 0 || recording.requests.empty()) return;
+  const TimePoint first = end(recording.requests.front());
+  if (first > TimePoint()) keep_last(recording, recording.length - first.time_since_epoch());
+}
+
 void keep_last(Recording& recording, Duration part) {
   if (part >= recording.length) return;
   const Duration skipped = recording.length - part;

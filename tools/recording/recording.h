@@ -50,6 +50,14 @@ struct Recording {
   return sent(request) + request.service * stage::Recorded::kTick;
 }
 
+// The longest recording that a stage makes: a year and a day.
+inline constexpr std::uint64_t kLongestUs = std::uint64_t{366} * 24 * 3600 * 1'000'000;
+// Whether its times and sizes are such as a stage writes, so that sums of them do not overflow.
+[[nodiscard]] bool is_sane(const stage::Recorded& request);
+
+// Drops the time before the oldest request that is here, if others were overwritten.
+void drop_overwritten(Recording& recording);
+
 // Only what ended in the last part of a recording, as if it had begun then. It is the same if it is
 // not longer.
 void keep_last(Recording& recording, Duration part);

@@ -86,7 +86,8 @@ std::optional<ReplayInput> read_replay(const std::string& recording, const std::
                                        const control::HostNames& names, std::string& problems) {
   ReplayInput input = {.recording = recording, .config_file = config, .load = {}, .config = {}};
   std::ifstream file(recording);
-  const auto read = recording::read_json_lines(file, recording);
+  auto read = recording::read_json_lines(file, recording);
+  if (read) drop_overwritten(*read);
   if (!read) {
     problems += read.error().message + "\n";
   } else if (auto load = load_of(*read); !load) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "control/words/printable.h"
 #include "tools/sim/text_table.h"
 
 namespace vpfs::sim_tool {
@@ -88,13 +90,18 @@ std::string to_table(const FinishedReplay& replay) {
         "The rules ask for {}, which no recording has: requests stay where they were.\n",
         fmt::join(replay.not_recorded, ", "));
   }
+  if (replay.has_one_lane) {
+    text +=
+        "No recording has the targets of requests: one scheduler has all of them here, and not one "
+        "for each target.\n";
+  }
   text += "\n";
   TextTable table({"virtual PFS", ">MiB/s", ">share", ">wait ms", ">p99", "", ">MiB/s", ">share",
                    ">wait ms", ">p99"});
   const std::uint64_t before = sum_of(replay.before);
   const std::uint64_t after = sum_of(replay.after);
   for (const std::string& name : names_of(replay)) {
-    std::vector<std::string> row = {name.empty() ? "(others)" : name};
+    std::vector<std::string> row = {name.empty() ? "(others)" : words::printable(name)};
     for (std::string& cell : cells(find(replay.before, name), before, replay.length)) {
       row.push_back(std::move(cell));
     }
@@ -124,6 +131,34 @@ ShareGap largest_gap(const FinishedReplay& replay) {
   return largest;
 }
 
+double WorkGap::ratio() const {
+  const double least = std::min(recorded, replayed);
+  const double most = std::max(recorded, replayed);
+  return least > 0 ? most / least : most > 0 ? std::numeric_limits<double>::infinity() : 1;
+}
+
+WorkGap largest_work_gap(const FinishedReplay& replay) {
+  constexpr std::uint64_t kPart = 20;
+  const auto rate = [&](const Shares& shares) {
+    return static_cast<double>(sum_of(shares)) / static_cast<double>(kMiB) /
+           in_seconds(replay.length);
+  };
+  std::uint64_t all = 0;
+  for (const ReplayedShare& each : replay.before) all += each.requests;
+  WorkGap largest = {
+      .virtual_pfs = "", .recorded = rate(replay.before), .replayed = rate(replay.after)};
+  for (const ReplayedShare& each : replay.before) {
+    if (each.requests < all / kPart) continue;
+    const ReplayedShare* const replayed = find(replay.after, each.virtual_pfs);
+    const WorkGap gap = {
+        .virtual_pfs = each.virtual_pfs,
+        .recorded = static_cast<double>(each.requests),
+        .replayed = replayed == nullptr ? 0 : static_cast<double>(replayed->requests)};
+    if (gap.ratio() > largest.ratio()) largest = gap;
+  }
+  return largest;
+}
+
 nlohmann::ordered_json json_of(const FinishedReplay& replay) {
   Json rows = Json::array();
   const std::uint64_t before = sum_of(replay.before);
@@ -141,6 +176,7 @@ nlohmann::ordered_json json_of(const FinishedReplay& replay) {
             {"per_request_us", microseconds_of(replay.device.per_request)},
             {"parallelism", replay.device.parallelism}}},
           {"not_recorded", replay.not_recorded},
+          {"has_one_lane", replay.has_one_lane},
           {"virtual_pfs", std::move(rows)}};
 }
 

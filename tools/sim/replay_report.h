@@ -16,6 +16,7 @@ struct FinishedReplay {
   Duration length = {};
   DeviceSettings device;
   std::vector<std::string> not_recorded;
+  bool has_one_lane = false;  // instead of one for each target, which no recording has
   std::vector<sim::ReplayedShare> before;
   std::vector<sim::ReplayedShare> after;
 };
@@ -27,6 +28,16 @@ struct ShareGap {
   double replayed = 0;
 };
 [[nodiscard]] ShareGap largest_gap(const FinishedReplay& replay);
+
+// The same of requests, and of the bytes of all together (""), by their ratio. Virtual PFSes with
+// less than a twentieth of all requests are left out.
+struct WorkGap {
+  std::string virtual_pfs;
+  double recorded = 0;  // requests, or MiB/s of all
+  double replayed = 0;
+  [[nodiscard]] double ratio() const;  // at least 1
+};
+[[nodiscard]] WorkGap largest_work_gap(const FinishedReplay& replay);
 
 // A row for each virtual PFS: what it got, and what it would have got.
 [[nodiscard]] std::string to_table(const FinishedReplay& replay);

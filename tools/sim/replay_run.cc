@@ -14,10 +14,12 @@ FinishedReplay replayed(const sim::RecordedLoad& load, const stage::Config& conf
   made.before = sim::recorded_shares(load);
   sim::Replay simulation(load, made.device, config);
   for (int step = 1; step <= kSteps; ++step) {
-    simulation.run_until(simulation.length() * step / kSteps);
+    simulation.run_until(step == kSteps ? simulation.length()
+                                        : simulation.length() / kSteps * step);
     progress(step, simulation.events());
   }
   made.not_recorded = simulation.not_recorded();
+  made.has_one_lane = config.scheduler_per_target;
   made.after = simulation.shares();
   return made;
 }

@@ -13,7 +13,10 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/recording/fio_iolog.h"
 #include "tools/recording/json_lines.h"
@@ -43,20 +46,23 @@ class Fetch {
       return fail(fmt::format("{}: there is no recording: `record start` begins one", name_));
     }
     Recording& recording = to_.recording;
-    constexpr std::uint64_t kMostRequests = std::uint64_t{1} << 28;
+    constexpr std::uint64_t kMostRequests = std::uint64_t{1} << 25;  // 1 GiB has 2^24
     recording.stage = name_;
     recording.began = WallTime(std::chrono::seconds(head->began_at()));
     recording.length =
-        std::chrono::microseconds(std::min(head->length_us(), std::uint64_t{1} << 50));
+        std::chrono::microseconds(std::min(head->length_us(), recording::kLongestUs));
     request.set_action(control::Record::READ);
     request.set_number(head->number());
     std::uint64_t next = 0;
     while (next < head->written()) {
       request.set_from(next);
       std::optional<control::RecordReply> page = read(request);
+      if (!problem_.empty()) return fail(problem_);
       if (!page) return {};
-      if (page->first() < next || page->requests().empty()) break;
+      if (page->first() < next) return fail(fmt::format("{}: its recording goes back", name_));
       recording.overwritten += page->first() - next;
+      // A stage may be faster than this, so that a page was overwritten meanwhile.
+      if (page->requests().empty() && page->first() == next) break;
       VPFS_TRY(add(page->requests()));
       if (recording.requests.size() > kMostRequests) {
         return fail(fmt::format("{}: its recording has no end", name_));
@@ -93,6 +99,7 @@ class Fetch {
       request.set_origins(static_cast<std::uint32_t>(to_.recording.origins.size()));
       std::optional<control::RecordReply> reply = ask(request);
       if (!reply) return std::nullopt;
+      to_.names_are_full = reply->names_are_full();
       for (const std::string& name : reply->names()) to_.recording.names.push_back(name);
       for (const control::RecordOrigin& origin : reply->origins()) {
         to_.recording.origins.push_back({.connection = origin.connection(),
@@ -100,7 +107,10 @@ class Fetch {
                                          .jobid = origin.jobid()});
       }
       has_all = reply->names().empty() && reply->origins().empty();
-      if (to_.recording.names.size() + to_.recording.origins.size() > kMostNames) break;
+      if (to_.recording.names.size() + to_.recording.origins.size() > kMostNames) {
+        problem_ = fmt::format("{}: its recording has more than {} names", name_, kMostNames);
+        return std::nullopt;
+      }
       if (!page) page = std::move(reply);
       request.set_from(UINT64_MAX);
     }
@@ -113,7 +123,7 @@ class Fetch {
       Recorded::Words one;
       std::memcpy(one.data(), words.data() + at, kSize);
       const std::optional<Recorded> request = Recorded::from(one);
-      if (!request) {
+      if (!request || !recording::is_sane(*request)) {
         return fail(
             fmt::format("{}: its recording has words that this program does not know", name_));
       }
@@ -125,6 +135,7 @@ class Fetch {
   const AskStages& ask_;
   Fetched& to_;
   std::string name_;
+  std::string problem_;  // of the names
 };
 
 struct Close {
@@ -154,11 +165,17 @@ Result<std::string> write_recording(const Recording& recording, const std::strin
     (void)std::remove(unfinished.c_str());
     return fail(text);
   };
-  std::unique_ptr<std::FILE, Close> out(std::fopen(unfinished.c_str(), "we"));
+  // It tells what all users did.
+  const int descriptor =
+      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (descriptor < 0) return problem(errno);
+  std::unique_ptr<std::FILE, Close> out(::fdopen(descriptor, "w"));
   if (!out) return problem(errno);
-  bool is_good = true;
+  int error = 0;  // the first
   const recording::Sink sink = [&](std::string_view part) {
-    is_good = is_good && std::fwrite(part.data(), 1, part.size(), out.get()) == part.size();
+    if (error == 0 && std::fwrite(part.data(), 1, part.size(), out.get()) != part.size()) {
+      error = errno;
+    }
   };
   std::string text = fmt::format("{}: {} requests", file, recording.requests.size());
   switch (format) {
@@ -177,8 +194,12 @@ Result<std::string> write_recording(const Recording& recording, const std::strin
       }
       break;
   }
-  if (!is_good || std::fflush(out.get()) != 0) return problem(errno);
-  out.reset();
+  if (error == 0 && std::fflush(out.get()) != 0) error = errno;
+  // A pipe cannot be synchronized.
+  if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL) error = errno;
+  // Some file systems tell only now that there is no room.
+  if (std::fclose(out.release()) != 0 && error == 0) error = errno;
+  if (error != 0) return problem(error);
   if (std::rename(unfinished.c_str(), file.c_str()) != 0) return problem(errno);
   if (recording.overwritten > 0) {
     text += fmt::format("; {} before them were overwritten", recording.overwritten);

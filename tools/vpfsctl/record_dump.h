@@ -16,6 +16,7 @@ using AskStages = std::function<std::vector<ProxyAnswer>(const control::Envelope
 
 struct Fetched {
   recording::Recording recording;
+  bool names_are_full = false;  // some of its requests have no connection or virtual PFS
   // What one of them answered instead; nothing: all is there.
   std::vector<ProxyAnswer> failures;
 };

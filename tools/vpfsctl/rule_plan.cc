@@ -22,24 +22,51 @@ using words::printable;
 
 using sim_tool::FinishedReplay;
 using sim_tool::ShareGap;
+using sim_tool::WorkGap;
 
 // A replay with the rules in force that is farther from the recording tells that the recording is
 // not what a replay assumes.
 constexpr double kTrustedPoints = 5;
+constexpr double kTrustedRatio = 1.25;
 
-std::string check_text(const ShareGap& gap) {
-  const double points = std::abs(gap.recorded - gap.replayed);
-  if (points <= kTrustedPoints) {
+// How far a replay with the rules in force is from the recording.
+struct Check {
+  explicit Check(const FinishedReplay& replay)
+      : shares(largest_gap(replay)), work(largest_work_gap(replay)) {}
+
+  [[nodiscard]] double points() const { return std::abs(shares.recorded - shares.replayed); }
+  [[nodiscard]] bool is_close() const {
+    return points() <= kTrustedPoints && work.ratio() <= kTrustedRatio;
+  }
+
+  ShareGap shares;
+  WorkGap work;
+};
+
+std::string name_text(const std::string& virtual_pfs) {
+  return virtual_pfs.empty() ? "(others)" : printable(virtual_pfs);
+}
+
+std::string check_text(const Check& check) {
+  if (check.is_close()) {
     return fmt::format(
         "Calculated with the rules in force, shares are within {:.1f} points of the recorded "
         "ones.\n",
-        points);
+        check.points());
   }
-  return fmt::format(
-      "Do not rely on this: calculated with the rules in force, {} has {:.1f}%, and it had "
-      "{:.1f}%.\n",
-      gap.virtual_pfs.empty() ? "(others)" : printable(gap.virtual_pfs), gap.replayed,
-      gap.recorded);
+  const std::string warning = "Do not rely on this: calculated with the rules in force, ";
+  if (check.points() > kTrustedPoints) {
+    return warning + fmt::format("{} has {:.1f}%, and it had {:.1f}%.\n",
+                                 name_text(check.shares.virtual_pfs), check.shares.replayed,
+                                 check.shares.recorded);
+  }
+  const WorkGap& work = check.work;
+  if (work.virtual_pfs.empty()) {
+    return warning + fmt::format("all have {:.1f} MiB/s together, and they had {:.1f} MiB/s.\n",
+                                 work.replayed, work.recorded);
+  }
+  return warning + fmt::format("{} does {:.0f} requests, and it did {:.0f}.\n",
+                               name_text(work.virtual_pfs), work.replayed, work.recorded);
 }
 
 class Plan {
@@ -67,18 +94,20 @@ class Plan {
         wall_clock_now(), names);
     VPFS_TRY(rules);
     recording::Recording& recording = fetched->recording;
+    drop_overwritten(recording);
     if (options_.last) keep_last(recording, *options_.last);
     const Result<sim::RecordedLoad> load = sim_tool::load_of(recording);
     if (!load) {
       return fail(fmt::format("{}: its recording {}", recording.stage, load.error().message));
     }
     const auto quietly = [](int, std::uint64_t) {};
-    const ShareGap gap = largest_gap(sim_tool::replayed(*load, rules->now, quietly));
+    const Check check(sim_tool::replayed(*load, rules->now, quietly));
     FinishedReplay finished = sim_tool::replayed(*load, rules->then, quietly);
     finished.recording = fmt::format("the recording of {}", printable(recording.stage));
+    if (fetched->names_are_full) finished.recording += ", without the names of all connections";
     finished.config = set.file_name();
-    planned_.output = options_.json ? json_of(tried->rule_reply(), finished, gap)
-                                    : text_of(tried->rule_reply(), finished, gap);
+    planned_.output = options_.json ? json_of(tried->rule_reply(), finished, check)
+                                    : text_of(tried->rule_reply(), finished, check);
     return std::move(planned_);
   }
 
@@ -93,14 +122,14 @@ class Plan {
   }
 
   static std::string text_of(const control::RuleReply& tried, const FinishedReplay& finished,
-                             const ShareGap& gap) {
+                             const Check& check) {
     const std::string differences = difference_text(tried);
     return fmt::format("{}\n{}\n{}", differences.empty() ? "no rule changes\n" : differences,
-                       to_table(finished), check_text(gap));
+                       to_table(finished), check_text(check));
   }
 
   static std::string json_of(const control::RuleReply& tried, const FinishedReplay& finished,
-                             const ShareGap& gap) {
+                             const Check& check) {
     using Json = nlohmann::ordered_json;
     Json differences = Json::array();
     for (const control::Difference& each : tried.differences()) {
@@ -111,10 +140,13 @@ class Plan {
     }
     Json all = sim_tool::json_of(finished);
     all["differences"] = std::move(differences);
-    all["check"] = {{"virtual_pfs", gap.virtual_pfs},
-                    {"recorded_percent", gap.recorded},
-                    {"replayed_percent", gap.replayed},
-                    {"is_close", std::abs(gap.recorded - gap.replayed) <= kTrustedPoints}};
+    all["check"] = {{"virtual_pfs", check.shares.virtual_pfs},
+                    {"recorded_percent", check.shares.recorded},
+                    {"replayed_percent", check.shares.replayed},
+                    {"is_close", check.is_close()}};
+    all["work_check"] = {{"virtual_pfs", check.work.virtual_pfs},
+                         {"recorded", check.work.recorded},
+                         {"replayed", check.work.replayed}};
     return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 

@@ -181,7 +181,10 @@ ExitCode run_record_dump(const CtlSettings& settings, const AskStages& ask,
     fmt::print(stderr, "vpfsctl: {}\n", written.error().message);
     return ExitCode::refused;
   }
-  fmt::print("{}\n", *written);
+  fmt::print("{}{}\n", *written,
+             fetched->names_are_full
+                 ? "; some have no connection or virtual PFS: there were too many"
+                 : "");
   return ExitCode::done;
 }
 

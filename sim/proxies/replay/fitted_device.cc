@@ -37,8 +37,9 @@ std::vector<std::pair<TimePoint, int>> changes_of(const RecordedLoad& load) {
 class Windows {
  public:
   explicit Windows(Duration length)
-      : width_(std::clamp<Duration>(length / 50, std::chrono::milliseconds(100),
-                                    std::chrono::seconds(1))),
+      : width_(std::max(std::clamp<Duration>(length / 50, std::chrono::milliseconds(100),
+                                             std::chrono::seconds(1)),
+                        length / kMost)),
         all_(static_cast<std::size_t>(length / width_) + 1) {}
 
   // There were requests at the server.
@@ -79,6 +80,8 @@ class Windows {
     const auto at = std::max<std::int64_t>((when - TimePoint()) / width_, 0);
     return std::min(static_cast<std::size_t>(at), all_.size() - 1);
   }
+
+  static constexpr int kMost = 100'000;  // windows
 
   Duration width_;
   std::vector<Window> all_;

@@ -78,8 +78,9 @@ Replay::Replay(const RecordedLoad& load, const DeviceSettings& device, const sta
       classifier_([&] {
         for (const stage::RegisteredJob& job : config.jobs) VPFS_ASSERT(jobs_.add(job).has_value());
         return stage::Classifier(
-            config.rules, 0, &jobs_,
-            config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted);
+            config.rules, stage::default_class(config), &jobs_,
+            config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted,
+            config.node_addresses);
       }()),
       not_recorded_(sim::not_recorded(classifier_)),
       recorded_(closed_loops(load)),

@@ -74,8 +74,9 @@ WhatIf::WhatIf(const Scenario& scenario, const stage::Config& config)
     : scenario_(scenario), config_(config), cost_(config.cost), classifier_([&] {
         for (const stage::RegisteredJob& job : config.jobs) VPFS_ASSERT(jobs_.add(job).has_value());
         return stage::Classifier(
-            config.rules, 0, &jobs_,
-            config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted);
+            config.rules, stage::default_class(config), &jobs_,
+            config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted,
+            config.node_addresses);
       }()) {
   places_.resize(scenario.applications.size() * scenario.servers * kIoKinds);
   const ProxiedServer::Settings settings{.device = scenario.device,

@@ -94,10 +94,11 @@ TEST_F(LedgerFileTest, EachCauseComesBack) {
   }
   ledger_->add(spells, now_);
   begin();
-  ASSERT_THAT(ledger_->spells(), SizeIs(3));
-  for (std::size_t i = 0; i < spells.size(); ++i) {
-    EXPECT_EQ(ledger_->spells()[i].cause, spells[i].cause);
-  }
+  ASSERT_THAT(ledger_->spells(), SizeIs(2));
+  EXPECT_EQ(ledger_->spells()[0].cause, Spell::Cause::limit);
+  EXPECT_EQ(ledger_->spells()[1].cause, Spell::Cause::traffic_class);
+  ASSERT_THAT(ledger_->loans(), SizeIs(1));
+  EXPECT_EQ(ledger_->loans()[0].cause, Spell::Cause::loans);
 }
 
 TEST_F(LedgerFileTest, ARecordOfVersionOneHasNoLoans) {
@@ -130,6 +131,18 @@ TEST_F(LedgerFileTest, HasABound) {
   EXPECT_THAT(ledger_->spells(), SizeIs(LedgerFile::kMost));
   begin();
   EXPECT_THAT(ledger_->spells(), SizeIs(LedgerFile::kMost));
+}
+
+TEST_F(LedgerFileTest, LoansDoNotPushOutWhatLimitsHeld) {
+  add(3);
+  std::vector<Spell> loans(LedgerFile::kMost + 5, spell("job-1"));
+  for (Spell& each : loans) each.cause = Spell::Cause::loans;
+  ledger_->add(std::move(loans), now_);
+  EXPECT_THAT(ledger_->spells(), SizeIs(3));
+  EXPECT_THAT(ledger_->loans(), SizeIs(LedgerFile::kMost));
+  begin();
+  EXPECT_THAT(ledger_->spells(), SizeIs(3));
+  EXPECT_THAT(ledger_->loans(), SizeIs(LedgerFile::kMost));
 }
 
 TEST_F(LedgerFileTest, NothingIsWrittenIfNothingHasEnded) {

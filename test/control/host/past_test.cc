@@ -11,6 +11,7 @@ namespace vpfs::control {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -75,6 +76,31 @@ TEST_F(PastTest, AUserIsFoundByTheRequestsOfItsClients) {
   EXPECT_THAT(asked(past("1001")), ElementsAre("job-mine"));
   EXPECT_THAT(asked(past("10.0.0.0/8")), ElementsAre("job-mine"));
   EXPECT_THAT(asked(past("1002")), IsEmpty());
+}
+
+class PastOfNames : public PastTest {
+ protected:
+  PastOfNames() { file_.names = &names_; }
+};
+
+TEST_F(PastOfNames, OnlyOneThatTheHistoryDoesNotHaveIsLookedUp) {
+  lookups_.later = true;
+  EXPECT_THAT(asked(past("job-mine")), ElementsAre("job-mine"));
+  EXPECT_THAT(asked(past("mine")), ElementsAre("job-mine"));
+  EXPECT_THAT(names(past("")), ElementsAre("job-theirs", "job-mine"));
+  EXPECT_TRUE(lookups_.pending.empty());
+  Envelope request;
+  request.mutable_past()->set_name("carol");
+  request.mutable_past()->set_back_seconds(600);
+  std::optional<Envelope> reply;
+  administration_->ask(request, kChief, Answer([&](Envelope come) { reply = std::move(come); }));
+  EXPECT_FALSE(reply);
+  ASSERT_EQ(lookups_.pending.size(), 1U);
+  EXPECT_THAT(lookups_.wanted.users, ElementsAre("carol"));
+  EXPECT_THAT(lookups_.wanted.hosts, ElementsAre("carol"));
+  lookups_.pending[0]("the name service is slow");
+  ASSERT_TRUE(reply);
+  EXPECT_THAT(why_not(*reply), HasSubstr("the name service is slow"));
 }
 
 TEST_F(PastTest, AJobThatEndedIsKnown) {

@@ -131,6 +131,17 @@ TEST_F(SpellWatchTest, ANumberThatIsUsedAgainHasASpellOfItsOwn) {
   EXPECT_EQ(watch_.open()[0].bytes, 10'000U);
 }
 
+TEST_F(SpellWatchTest, LoansThatGoOnAreEntriesOfTenMinutes) {
+  for (int i = 0; i < 3600; ++i) {
+    second({{.reading = &reading_, .measures = {}, .loans = {.lent = 2, .borrowed = 1}}});
+  }
+  ASSERT_THAT(ended_, SizeIs(6));
+  for (const Spell& each : ended_) {
+    EXPECT_EQ(each.end - each.begin, SpellWatch::kLongestLoans);
+    EXPECT_EQ(each.loans, (Loans{.lent = 1200, .borrowed = 600}));
+  }
+}
+
 TEST_F(SpellWatchTest, LoansAreASpellOfTheirOwnWithTheirSums) {
   const auto lend = [&](int count, Loans loans) {
     for (int i = 0; i < count; ++i) {

@@ -31,6 +31,7 @@ namespace vpfs::control {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -115,6 +116,36 @@ TEST_F(HttpTlsTest, AReaderGetsThePageAndMetricsByWhateverNameTheHostHas) {
   EXPECT_THAT(get("reader", "/metrics").value_or(""), HasSubstr("vpfs_build_info"));
   EXPECT_THAT(get("reader", "/healthz").value_or(""), HasSubstr("ok\n"));
   EXPECT_THAT(get("reader", "/nothing").value_or(""), StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(HttpTlsTest, AHeadIsAnsweredWithoutABody) {
+  start();
+  const std::string answer =
+      ask("reader", "HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n").value_or("");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST_F(HttpTlsTest, OneHostThatTakesAllPlacesKeepsNoOtherOut) {
+  start({.connections = 8, .patience = 5s});
+  asio::io_context context;
+  std::vector<net::Socket> silent;
+  const auto flood = [&] {
+    net::Socket& made = silent.emplace_back(context);
+    made.open(asio::ip::tcp::v4());
+    made.bind({asio::ip::make_address("127.0.0.2"), 0});
+    made.connect(port_->local_endpoint());
+  };
+  for (int i = 0; i < 32; ++i) flood();
+  std::jthread flooder([&](const std::stop_token& stop) {
+    for (int i = 0; i < 500 && !stop.stop_requested(); ++i) {
+      flood();
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THAT(get("reader", "/healthz").value_or(""), HasSubstr("ok\n"));
+  }
 }
 
 TEST_F(HttpTlsTest, OthersGetNothing) {

@@ -87,6 +87,17 @@ TEST(RecordedRingTest, KeepsTheLatest) {
   EXPECT_EQ(ring.written(), 9U);
 }
 
+TEST(RecordedRingTest, AReaderThatIsFarBehindGetsTheOldestThatAreKept) {
+  RecordedRing ring(1024);
+  for (std::uint64_t i = 0; i < 100'000; ++i) ring.write(request(i));
+  std::uint64_t first = 0;
+  EXPECT_THAT(read(ring, 0, 100, &first), SizeIs(100));
+  EXPECT_EQ(first, 100'000U - 1023);
+  EXPECT_THAT(read(ring, 0, 1'000'000, &first), SizeIs(1023));
+  EXPECT_THAT(read(ring, 99'990, SIZE_MAX), SizeIs(10));
+  EXPECT_THAT(read(ring, UINT64_MAX, 10), SizeIs(0));
+}
+
 TEST(RecordedRingTest, AReaderNeverSeesHalfARequest) {
   constexpr std::uint64_t kRequests = 300'000;
   RecordedRing ring(64);

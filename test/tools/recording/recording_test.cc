@@ -133,7 +133,7 @@ TEST(JsonLines, ARequestOfOtherValuesIsAnErrorWithItsLine) {
   EXPECT_THAT(with(R"("wait_ns":1000,)", R"("wait_ns":"x",)"), StartsWith("x.json:3: expected a"));
   EXPECT_THAT(with(R"("virtual_pfs":"job-a",)", ""), StartsWith("x.json:2: expected a request"));
   EXPECT_THAT(with(R"("arrival_ns":-1000,)", R"("arrival_ns":-9223372036854775808,)"),
-              HasSubstr("arrival_ns: expected a time within years"));
+              HasSubstr("arrival_ns: expected a time within a year"));
   EXPECT_THAT(with(R"("moved":100,)", R"("moved":18446744073709551615,)"),
               HasSubstr("moved: expected a size below 1 PiB"));
   EXPECT_THAT(with("0000000000abcdef", "xyz"), HasSubstr("expected a hexadecimal number"));
@@ -197,8 +197,24 @@ TEST(FioIolog, HasReadsAndWritesByTheirArrivals) {
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   const std::string file = "b__and__c.0000000000abcdef";
   EXPECT_THAT(lines, ElementsAre("fio version 3 iolog", "0 " + file + " add", "0 " + file + " open",
-                                 "0 " + file + " write 65536 8192", "5 " + file + " read 0 512",
-                                 "5 " + file + " close"));
+                                 "0 " + file + " write 65536 8192", "5000 " + file + " read 0 512",
+                                 "5000 " + file + " close"));
+}
+
+TEST(Recording, TheTimeOfWhatWasOverwrittenIsLeftOut) {
+  Recording all;
+  all.length = std::chrono::seconds(60);
+  all.names = {"a"};
+  all.origins = {{}};
+  all.overwritten = 5000;
+  for (int i = 0; i < 10; ++i) {
+    all.requests.push_back(
+        {.arrival_ns = std::chrono::nanoseconds(std::chrono::seconds(50 + i)).count()});
+  }
+  drop_overwritten(all);
+  EXPECT_EQ(all.length, std::chrono::seconds(10));
+  ASSERT_EQ(all.requests.size(), 10U);
+  EXPECT_EQ(all.requests[0].arrival_ns, 0);
 }
 
 TEST(Recording, ItsLastPartIsAsIfItHadBegunThen) {

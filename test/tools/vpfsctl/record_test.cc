@@ -139,6 +139,28 @@ TEST(FetchRecording, WordsWithoutAMeaningAreAnError) {
   EXPECT_THAT(fetched.error().message, HasSubstr("words that this program does not know"));
 }
 
+// A page that was overwritten before it was read is empty, and begins later.
+TEST(FetchRecording, AStageThatOverwritesFasterThanItIsReadIsReadToItsEnd) {
+  RecordingStage stage(100);
+  int pages = 0;
+  const auto ask = [&](const Envelope& request) {
+    std::vector<ProxyAnswer> answers = stage(request);
+    RecordReply& reply = *answers.front().reply.mutable_record_reply();
+    if (request.record().action() == Record::READ && request.record().from() != UINT64_MAX &&
+        ++pages == 2) {
+      reply.clear_requests();
+      reply.set_first(60);
+      stage.overwritten = 60;
+    }
+    return answers;
+  };
+  const Result<Fetched> fetched = fetch_recording(ask);
+  ASSERT_TRUE(fetched);
+  EXPECT_EQ(fetched->recording.requests.size(), 50U);
+  EXPECT_EQ(fetched->recording.requests.back().arrival_ns, 99);
+  EXPECT_EQ(fetched->recording.overwritten, 50U);
+}
+
 TEST(FetchRecording, AStageWithoutEndIsLeft) {
   std::uint64_t asked = 0;
   const auto ask = [&](const Envelope&) {
@@ -150,7 +172,9 @@ TEST(FetchRecording, AStageWithoutEndIsLeft) {
     ++asked;
     return std::vector<ProxyAnswer>{make_answer("s0", std::move(envelope))};
   };
-  EXPECT_TRUE(fetch_recording(ask));
+  const Result<Fetched> fetched = fetch_recording(ask);
+  ASSERT_FALSE(fetched);
+  EXPECT_THAT(fetched.error().message, HasSubstr("has more than 1048576 names"));
   EXPECT_LT(asked, 2000U);
 }
 

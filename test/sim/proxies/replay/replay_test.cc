@@ -205,6 +205,17 @@ TEST_F(ReplayTest, RulesDecideAnew) {
   EXPECT_NEAR(got["all"], 1000, 10);
 }
 
+TEST_F(ReplayTest, ARequestThatNoRuleMatchesIsOfTheLastClass) {
+  stage::Config config = empty();
+  add(config, "job-b", 1, {.hints = {{"jobid", {"b"}}}});
+  config.scheduler.classes = {
+      .mode = TrafficClasses::Mode::strict,
+      .classes = {{.name = "urgent", .share = 1}, {.name = "bulk", .share = 1}}};
+  config.rules[0].traffic_class = 0;
+  auto got = replayed(config);
+  EXPECT_GT(got["job-b"], 900);
+}
+
 TEST_F(ReplayTest, WhereRulesAskForWhatIsNotKnownRequestsStayWhereTheyWere) {
   stage::Config config = empty();
   for (const char* const name : {"job-a", "job-b"}) {
