@@ -82,18 +82,19 @@ NameLookups::~NameLookups() {
   shared_->lookups = nullptr;
 }
 
-void NameLookups::fetch(const WantedNames& wanted, Done done) {
+void NameLookups::fetch(const WantedNames& wanted, Done done, For what) {
   if (wanted.empty()) return done(std::nullopt);
   names_.bound(limits_.kept);
-  start(names_.missing(wanted), std::move(done));
+  start(names_.missing(wanted),
+        what == For::question ? limits_.patience_of_question : limits_.patience, std::move(done));
 }
 
 void NameLookups::fetch_anew(const WantedNames& wanted, Done done) {
   names_.bound(limits_.kept);
-  start(wanted, std::move(done));
+  start(wanted, limits_.patience, std::move(done));
 }
 
-void NameLookups::start(const WantedNames& wanted, Done done) {
+void NameLookups::start(const WantedNames& wanted, Duration patience, Done done) {
   if (wanted.empty()) return done(std::nullopt);
   if (wanted.size() > limits_.names) {
     return done(fmt::format("more than {} names have to be looked up", limits_.names));
@@ -124,7 +125,7 @@ void NameLookups::start(const WantedNames& wanted, Done done) {
   }
   if (threads == 0) return done("too many names are being looked up; try again");
   auto request = std::make_unique<Request>(context_, std::move(work), std::move(done));
-  request->deadline.expires_after(limits_.patience);
+  request->deadline.expires_after(patience);
   request->deadline.async_wait([this, number](std::error_code error) {
     if (error) return;
     end(number, "users, groups or hosts could not be looked up in time: the name service is slow");

@@ -21,6 +21,7 @@ class NameLookups {
   // How long look-ups for one request may take, and how many there may be at once.
   struct Limits {
     Duration patience = std::chrono::seconds(10);
+    Duration patience_of_question = std::chrono::seconds(1);
     std::size_t names = 4096;
     std::size_t threads = 8;          // of one request
     std::size_t threads_of_all = 32;  // those that hang included
@@ -39,7 +40,9 @@ class NameLookups {
   // Calls `done` on the owner's thread once the names are kept, at once if they are already; names
   // that do not exist are kept as unknown. Otherwise with a sentence that says why not.
   using Done = std::function<void(std::optional<std::string> problem)>;
-  void fetch(const WantedNames& wanted, Done done);
+  // A question is asked again rather than waited for: coordinators give up their stages soon.
+  enum class For : std::uint8_t { change, question };
+  void fetch(const WantedNames& wanted, Done done, For what = For::change);
   // Looks up names that are kept as well.
   void fetch_anew(const WantedNames& wanted, Done done);
 
@@ -47,7 +50,7 @@ class NameLookups {
   struct Request;
   struct Work;
   struct Shared;
-  void start(const WantedNames& wanted, Done done);
+  void start(const WantedNames& wanted, Duration patience, Done done);
   void end(std::uint64_t request, std::optional<std::string> problem);
 
   asio::io_context& context_;

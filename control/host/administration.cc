@@ -85,7 +85,8 @@ void Administration::ask(const Envelope& request, const Caller& caller, const An
   ReadRequest read;
   const WantedNames names = names_of(request, caller, read);
   if (names.empty()) return this->answer(request, caller, answer, read);
-  look_up_(names, [this, request, caller, answer](const std::optional<std::string>& problem) {
+  const auto what = request.has_why() ? NameLookups::For::question : NameLookups::For::change;
+  look_up_(names, what, [this, request, caller, answer](const std::optional<std::string>& problem) {
     if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
     ReadRequest nothing;
     this->answer(request, caller, answer, nothing);
@@ -287,10 +288,11 @@ void Administration::past(const Past& request, const Caller& caller, const Answe
   };
   const WantedNames names = names_asked(request.name());
   if (names.empty()) return find();
-  look_up_(names, [find, answer](const std::optional<std::string>& problem) {
-    if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
-    find();
-  });
+  look_up_(names, NameLookups::For::question,
+           [find, answer](const std::optional<std::string>& problem) {
+             if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
+             find();
+           });
 }
 
 void Administration::find_virtual_pfs(const std::string& who, WallTime from, WallTime to,

@@ -29,6 +29,8 @@ namespace vpfs::control {
 class Administration {
  public:
   using ReadWallClock = RuleAdministration::ReadWallClock;
+  using LookUp =
+      std::function<void(const WantedNames& names, NameLookups::For what, NameLookups::Done done)>;
 
   // All outlive it. The gate and the program use live.composed() already.
   struct Parts {
@@ -36,7 +38,7 @@ class Administration {
     StageGate& gate;
     Program& program;
     const HostNames& names;
-    std::function<void(const WantedNames& names, NameLookups::Done done)> look_up;
+    LookUp look_up;
     const Clock& clock;
     ReadWallClock now;
     HistoryKeeper::Kept history = {};
@@ -102,7 +104,7 @@ class Administration {
   StageGate& gate_;
   Program& program_;
   const HostNames& names_;
-  const std::function<void(const WantedNames& names, NameLookups::Done done)> look_up_;
+  const LookUp look_up_;
   const Clock& clock_;
   const ReadWallClock now_;
   SnapshotReader reader_;

@@ -48,8 +48,9 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
            .gate = gate_,
            .program = program_,
            .names = names_,
-           .look_up = [this](const WantedNames& names,
-                             NameLookups::Done done) { lookups_.fetch(names, std::move(done)); },
+           .look_up = [this](
+                          const WantedNames& names, NameLookups::For what,
+                          NameLookups::Done done) { lookups_.fetch(names, std::move(done), what); },
            .clock = clock_,
            .now = wall_clock_now,
            .history = std::move(live_.history)}),

@@ -39,8 +39,9 @@ class ProgramOfTest final : public Program {
 // Remembers which names were to be looked up, and says that it has done so, at once or when the
 // test does.
 struct LookupsOfTest {
-  void look_up(const WantedNames& names, NameLookups::Done done) {
+  void look_up(const WantedNames& names, NameLookups::For what, NameLookups::Done done) {
     wanted = names;
+    is_question = what == NameLookups::For::question;
     if (later) {
       pending.push_back(std::move(done));
     } else {
@@ -49,6 +50,7 @@ struct LookupsOfTest {
   }
 
   WantedNames wanted;
+  bool is_question = false;
   bool later = false;
   std::vector<NameLookups::Done> pending;
 };
@@ -79,8 +81,9 @@ class AdministrationTest : public ::testing::Test {
         .gate = *stage_,
         .program = program_,
         .names = names_,
-        .look_up = [this](const WantedNames& names,
-                          NameLookups::Done done) { lookups_.look_up(names, std::move(done)); },
+        .look_up = [this](
+                       const WantedNames& names, NameLookups::For what,
+                       NameLookups::Done done) { lookups_.look_up(names, what, std::move(done)); },
         .clock = stage_->clock(),
         .now = now});
   }

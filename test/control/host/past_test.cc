@@ -97,6 +97,7 @@ TEST_F(PastOfNames, OnlyOneThatTheHistoryDoesNotHaveIsLookedUp) {
   EXPECT_FALSE(reply);
   ASSERT_EQ(lookups_.pending.size(), 1U);
   EXPECT_THAT(lookups_.wanted.users, ElementsAre("carol"));
+  EXPECT_TRUE(lookups_.is_question) << "an answer is not waited for as long as a change";
   EXPECT_THAT(lookups_.wanted.hosts, ElementsAre("carol"));
   lookups_.pending[0]("the name service is slow");
   ASSERT_TRUE(reply);
