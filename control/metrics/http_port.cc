@@ -5,7 +5,6 @@
 #include <exception>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,59 +15,21 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 #include "base/result.h"
 #include "control/metrics/http_request.h"
-#include "control/metrics/metrics.h"
-#include "control/web/web_file.h"
-#include "control/web/web_question.h"
 #include "net/async.h"
 #include "net/channel.h"
 #include "net/listener.h"
-#include "net/signal.h"
 #include "net/start_thread.h"
 #include "net/tls.h"
 
 namespace vpfs::control {
 namespace {
 
-constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
-constexpr std::string_view kJsonType = "application/json";
 constexpr const char* kNoReader =
     "the names in your certificate are in neither control.readers nor control.writers\n";
-
-using Text = std::shared_ptr<const std::string>;  // shared by the answers that are being sent
-
-struct Page {
-  int status = 200;
-  std::string_view type = HttpAnswer().type;
-  Text body;
-  std::string_view more = "";  // lines of the head
-};
-
-Page page(int status, std::string text) {
-  return {.status = status, .body = std::make_shared<const std::string>(std::move(text))};
-}
-
-Page json(int status, std::string text) {
-  Page made = page(status, std::move(text));
-  made.type = kJsonType;
-  made.more = kWebHeaders;
-  return made;
-}
-
-std::string error_json(std::string_view text) {
-  nlohmann::ordered_json error;
-  error["error"] = text;
-  return error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-Page answer_page(const WebQuestion& question, const Envelope& reply) {
-  const auto answer = web_answer(question, reply);
-  return answer ? json(200, *answer) : json(503, error_json(answer.error().text()));
-}
 
 Result<net::Endpoint> loopback_endpoint(const std::string& address) {
   VPFS_TRY(check_loopback(address));
@@ -80,31 +41,6 @@ Result<net::Endpoint> loopback_endpoint(const std::string& address) {
   }
   return endpoint;
 }
-
-// Carries answers to the port's thread, from any other and even when the port is gone.
-template <typename Item>
-class Inbox {
- public:
-  explicit Inbox(std::function<void(Item)> deliver) : deliver_(std::move(deliver)) {}
-
-  void put(Item item) {
-    const std::lock_guard lock(mutex_);
-    if (deliver_) deliver_(std::move(item));
-  }
-  void close() {
-    const std::lock_guard lock(mutex_);
-    deliver_ = nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  std::function<void(Item)> deliver_;
-};
-
-struct Reply {
-  std::uint64_t question = 0;
-  Envelope envelope;
-};
 
 struct HttpConnection {
   HttpConnection(std::unique_ptr<net::Channel> from, std::string of, asio::io_context& context)
@@ -127,31 +63,11 @@ using HttpConnectionPtr = std::shared_ptr<HttpConnection>;  // its coroutine and
 
 class HttpPort::State {
  public:
-  State(HttpSource source, MetricsOptions options, const Clock& clock, HttpLimits limits,
+  State(HttpSource source, MetricsOptions options, const Clock& clock, const HttpLimits& limits,
         std::optional<HttpTls> tls)
       : tls_(std::move(tls)),
-        source_(std::move(source)),
-        options_(std::move(options)),
-        clock_(clock),
         limits_(limits),
-        made_(context_.get_executor()),
-        inbox_(std::make_shared<Inbox<HttpSource::MakeText>>([this](HttpSource::MakeText make) {
-          asio::post(context_, [this, make = std::move(make)] { use(make()); });
-        })),
-        free_(context_.get_executor()),
-        replied_(context_.get_executor()),
-        replies_(std::make_shared<Inbox<Reply>>([this](Reply reply) {
-          asio::post(context_, [this, reply = std::move(reply)]() mutable {
-            const auto asked = questions_.find(reply.question);
-            if (asked == questions_.end()) return;  // its patience is over
-            asked->second = std::move(reply.envelope);
-            replied_.notify_all();
-          });
-        })) {}
-  ~State() {
-    inbox_->close();
-    replies_->close();
-  }
+        answers_(context_, std::move(source), std::move(options), clock, limits) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -196,46 +112,14 @@ class HttpPort::State {
   net::Task<> serve(HttpConnectionPtr connection);
   net::Task<std::string> head_of(HttpConnection& connection, int& problem);
   net::Task<> answer(HttpConnection& connection);
-  net::Task<Page> page_of(const HttpRequest& request);
-  net::Task<Text> metrics();
-  net::Task<Page> answer_of(const HttpRequest& request);
-  [[nodiscard]] const Page* answered(const std::string& key) const;
-  net::Task<bool> turn();
-  void end_turn(Duration took);
-  net::Task<std::optional<Envelope>> ask(const Envelope& question);
-  void ask_source();
-  void use(std::string text);
-  net::Task<> send(HttpConnection& connection, const Page& page, bool head_only);
+  net::Task<> send(HttpConnection& connection, const HttpPage& page, bool head_only);
 
   asio::io_context context_{1};
   std::optional<HttpTls> tls_;  // of new connections
-  HttpSource source_;
-  const MetricsOptions options_;
-  const Clock& clock_;
   const HttpLimits limits_;
+  HttpAnswers answers_;
   std::optional<net::Listener> listener_;
   std::list<HttpConnectionPtr> connections_;  // the oldest first
-  Text text_;
-  TimePoint text_at_ = {};
-  std::uint64_t texts_ = 0;
-  std::optional<TimePoint> asked_at_;                   // while an answer is to come
-  net::Signal made_;                                    // a text
-  std::shared_ptr<Inbox<HttpSource::MakeText>> inbox_;  // shared with answers to come
-  // What was answered in the last moment, by question.
-  struct Answered {
-    Page page;
-    TimePoint at = {};
-  };
-  std::map<std::string, Answered> answers_;
-  std::size_t waiting_ = 0;  // questions whose turn is to come
-  bool is_asking_ = false;
-  TimePoint free_at_ = {};  // the next may be asked
-  net::Signal free_;
-  // Questions of the page; nothing: the reply is to come.
-  std::map<std::uint64_t, std::optional<Envelope>> questions_;
-  std::uint64_t last_question_ = 0;
-  net::Signal replied_;
-  std::shared_ptr<Inbox<Reply>> replies_;  // shared likewise
 };
 
 void HttpPort::State::accepted(net::Socket socket) {
@@ -292,13 +176,15 @@ net::Task<> HttpPort::State::answer(HttpConnection& connection) {
   if (!connection.is_open || (problem == 0 && head.empty())) co_return;
   const auto request = problem == 0 ? parse_request(head) : std::unexpected(problem);
   if (!request) {
-    const Page refusal = page(request.error(), "this port serves GET and HEAD of HTTP/1.1\n");
+    const HttpPage refusal =
+        http_page(request.error(), "this port serves GET and HEAD of HTTP/1.1\n");
     co_await send(connection, refusal, false);
   } else if (tls_ && !tls_->may_read(connection.channel->peer_names())) {
-    const Page refusal = page(403, kNoReader);
+    const HttpPage refusal = http_page(403, kNoReader);
     co_await send(connection, refusal, request->head_only);
   } else {
-    const Page found = co_await page_of(*request);
+    // With TLS, a foreign page cannot have its name lead here: the certificate has other names.
+    const HttpPage found = co_await answers_.page_of(*request, tls_.has_value());
     co_await send(connection, found, request->head_only);
   }
 }
@@ -320,145 +206,8 @@ net::Task<std::string> HttpPort::State::head_of(HttpConnection& connection, int&
   co_return head;
 }
 
-net::Task<Page> HttpPort::State::page_of(const HttpRequest& request) {
-  if (request.path == "/healthz") co_return page(200, "ok\n");
-  if (request.path == "/readyz") {
-    const std::string problem = source_.not_ready();
-    co_return problem.empty() ? page(200, "ready\n") : page(503, problem + "\n");
-  }
-  if (request.path == "/metrics") {
-    Text text = co_await metrics();
-    if (text == nullptr) co_return page(503, "the stage gives no statistics\n");
-    co_return Page{.type = kMetricsType, .body = std::move(text)};
-  }
-  const WebFile* const file = source_.ask != nullptr ? find_web_file(request.path) : nullptr;
-  const bool is_question = source_.ask != nullptr && is_web_question(request.path);
-  if (file == nullptr && !is_question) {
-    co_return page(404, "there is /metrics, /healthz and /readyz, and / for people\n");
-  }
-  // With TLS, a foreign page cannot have its name lead here: the certificate has other names.
-  if (!tls_ && !is_own_host(request.host)) {
-    co_return page(403, "use an address or localhost, not another name\n");
-  }
-  if (is_question) {
-    Page answer = co_await answer_of(request);
-    co_return answer;
-  }
-  co_return Page{.type = file->type,
-                 .body = std::make_shared<const std::string>(file->text),
-                 .more = kWebHeaders};
-}
-
-net::Task<Page> HttpPort::State::answer_of(const HttpRequest& request) {
-  const auto question = read_web_question(request.path, request.query, source_.is_site);
-  if (!question) co_return json(400, error_json(question.error()));
-  const std::string key = question->request.SerializeAsString();
-  if (const Page* const known = answered(key)) co_return *known;
-  if (waiting_ >= limits_.questions) {
-    co_return json(503, error_json("too many ask at once: try again"));
-  }
-  ++waiting_;
-  const bool is_first = co_await turn();
-  --waiting_;
-  if (!is_first) co_return json(503, error_json("too many ask at once: try again"));
-  if (const Page* const known = answered(key)) {
-    end_turn({});
-    co_return *known;
-  }
-  const TimePoint begin = clock_.now();
-  Page made;
-  try {
-    const std::optional<Envelope> reply = co_await ask(question->request);
-    made = reply ? answer_page(*question, *reply)
-                 : json(503, error_json("there is no answer in time"));
-  } catch (const std::exception& problem) {
-    made = json(503, error_json(problem.what()));
-  }
-  end_turn(clock_.now() - begin);
-  std::erase_if(answers_, [this](const auto& each) {
-    return clock_.now() - each.second.at >= limits_.fresh;
-  });
-  if (answers_.size() >= limits_.answers) answers_.clear();
-  if (made.status == 200) answers_[key] = {.page = made, .at = clock_.now()};
-  co_return made;
-}
-
-const Page* HttpPort::State::answered(const std::string& key) const {
-  const auto found = answers_.find(key);
-  const bool is_fresh = found != answers_.end() && clock_.now() - found->second.at < limits_.fresh;
-  return is_fresh ? &found->second.page : nullptr;
-}
-
-// Questions are asked one after the other. After each, the port pauses for three times what it
-// took, up to kLongestPause. So users that ask all the time leave most of the thread that answers
-// to others.
-net::Task<bool> HttpPort::State::turn() {
-  const TimePoint end = clock_.now() + limits_.stats_patience;
-  while (is_asking_ || clock_.now() < free_at_) {
-    const TimePoint now = clock_.now();
-    if (now >= end) co_return false;
-    const Duration pause = is_asking_ ? end - now : std::min(end, free_at_) - now;
-    (void)co_await free_.wait_for(pause);
-  }
-  is_asking_ = true;
-  co_return true;
-}
-
-void HttpPort::State::end_turn(Duration took) {
-  constexpr Duration kLongestPause = std::chrono::milliseconds(300);
-  is_asking_ = false;
-  free_at_ = clock_.now() + std::min(3 * took, kLongestPause);
-  free_.notify_all();
-}
-
-net::Task<std::optional<Envelope>> HttpPort::State::ask(const Envelope& question) {
-  const std::uint64_t number = ++last_question_;
-  questions_.emplace(number, std::nullopt);
-  source_.ask(question, [inbox = replies_, number](Envelope reply) {
-    inbox->put({.question = number, .envelope = std::move(reply)});
-  });
-  const TimePoint end = clock_.now() + limits_.stats_patience;
-  bool is_in_time = true;
-  while (is_in_time && !questions_.at(number)) {
-    is_in_time = co_await replied_.wait_for(end - clock_.now());
-  }
-  std::optional<Envelope> reply = std::move(questions_.at(number));
-  questions_.erase(number);
-  co_return reply;
-}
-
-// All requests of a moment share one text.
-net::Task<Text> HttpPort::State::metrics() {
-  const TimePoint now = clock_.now();
-  if (text_ != nullptr && now - text_at_ < limits_.fresh) co_return text_;
-  if (!asked_at_ || now - *asked_at_ >= limits_.stats_patience) {
-    asked_at_ = now;
-    ask_source();
-  }
-  const std::uint64_t before = texts_;
-  const bool came = co_await made_.wait_for(limits_.stats_patience);
-  co_return came&& texts_ != before ? text_ : nullptr;
-}
-
-void HttpPort::State::ask_source() {
-  if (source_.metrics != nullptr) {
-    return source_.metrics(
-        [inbox = inbox_](HttpSource::MakeText make) { inbox->put(std::move(make)); });
-  }
-  source_.stats([inbox = inbox_, options = options_](StatsReply reply) {
-    inbox->put([reply = std::move(reply), options] { return metrics_text(reply, options); });
-  });
-}
-
-void HttpPort::State::use(std::string text) {
-  text_ = std::make_shared<const std::string>(std::move(text));
-  text_at_ = clock_.now();
-  ++texts_;
-  asked_at_.reset();
-  made_.notify_all();
-}
-
-net::Task<> HttpPort::State::send(HttpConnection& connection, const Page& page, bool head_only) {
+net::Task<> HttpPort::State::send(HttpConnection& connection, const HttpPage& page,
+                                  bool head_only) {
   const std::string head = answer_head(
       {.status = page.status, .type = page.type, .size = page.body->size(), .more = page.more});
   const std::string_view body = head_only ? std::string_view() : std::string_view(*page.body);

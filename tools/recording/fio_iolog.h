@@ -6,7 +6,7 @@
 
 namespace vpfs::recording {
 
-// The reads and writes of a recording for `fio --read_iolog`, version 3, in milliseconds since the
+// The reads and writes of a recording for `fio --read_iolog`, version 3, in microseconds since the
 // first. Each virtual PFS has files of its own, named by what names them on the data server, and
 // offsets are those of the data server's part. Returns how many were left out, since their file or
 // place is not known.
