@@ -17,8 +17,8 @@ function(vpfs_test_places target)
                                                VPFS_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
-# The target `tests_within_a_process` builds all programs of vpfs_test(), `bare_tests` those with the
-# label bare.
+# The target `tests_within_a_process` builds all programs of vpfs_test() and vpfs_fuzz(), `bare_tests`
+# those with the label bare.
 add_custom_target(tests_within_a_process)
 add_custom_target(bare_tests)
 

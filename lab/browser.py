@@ -32,8 +32,16 @@ class Browser:
 
     def __init__(self, programs: Programs, name: str = "browser") -> None:
         port = programs.reserve_port()
+        # Chromium does not always remove its temporary files.
+        temporary = programs.work / f"{name}.tmp"
+        temporary.mkdir(exist_ok=True)
         driver = programs.start(
-            name, "chromedriver", f"--port={port}", f"--log-path={programs.work / name}.driver"
+            name,
+            "env",
+            f"TMPDIR={temporary}",
+            "chromedriver",
+            f"--port={port}",
+            f"--log-path={programs.work / name}.driver",
         )
         driver.wait_for_port(port)
         self._base = f"http://127.0.0.1:{port}"
