@@ -4,6 +4,8 @@
 
 const MIB = 1024 * 1024;
 const MOST_ROWS = 200;
+// From an answer that took long, or did not come, to the next question, in milliseconds.
+const LONGEST_PAUSE = 15000;
 // Okabe and Ito's colours, which people who do not tell red from green can tell apart. The legend
 // has them in the order of the picture, and each has a pattern of its own there.
 const COLOURS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#f0e442',
@@ -134,7 +136,7 @@ function repeat(what, pause) {
     }
     running = false;
     const took = performance.now() - begin;
-    timer = setTimeout(go, again ? 0 : Math.max(pause(), 20 * took));
+    timer = setTimeout(go, again ? 0 : Math.max(pause(), Math.min(20 * took, LONGEST_PAUSE)));
     again = false;
   };
   go();
