@@ -1,17 +1,23 @@
 #include "control/host/control_side.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "test/control/gate/quiet_gate.h"
+#include "test/support/control/certificates.h"
 #include "test/support/control/fake_coordinator.h"
+#include "test/support/control/https_client.h"
 #include "test/support/manual_clock.h"
 #include "test/support/process.h"
 
@@ -249,6 +255,60 @@ TEST_F(ControlSideTest, ARequestIsCarriedOutOnTheMainThread) {
   context_.run();
   ASSERT_TRUE(reply);
   EXPECT_TRUE(reply->has_stats());
+}
+
+// A port of 127.0.0.1 that no other program gets while this lives.
+class ReservedPort {
+ public:
+  ReservedPort() {
+    socket_.open(asio::ip::tcp::v4());
+    socket_.set_option(asio::socket_base::reuse_address(true));
+    socket_.bind({asio::ip::address_v4::loopback(), 0});
+  }
+  [[nodiscard]] net::Endpoint endpoint() const { return socket_.local_endpoint(); }
+
+ private:
+  asio::io_context context_;
+  asio::ip::tcp::socket socket_{context_};
+};
+
+TEST_F(ControlSideTest, AReloadThatIsRefusedChangesNoReadersOfHttps) {
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path certificates = directory.path() / "tls";
+  test::make_certificates(certificates, {"server=localhost", "ops", "intern"});
+  const net::TlsFiles files = test::certificate_files(certificates, "server");
+  const ReservedPort port;
+  HostConfig config = make_config();
+  config.control.socket = directory.path() / "control";
+  config.control.certificate = files.certificate;
+  config.control.key = files.key;
+  config.control.ca = files.ca;
+  config.control.readers = {parse_principal("cert:ops").value()};
+  config.http.tls_address = fmt::format("127.0.0.1:{}", port.endpoint().port());
+  const auto opened = side_.open(config, "s0");
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto status_of = [&](const std::string& name) {
+    const std::string answer =
+        test::ask_https(port.endpoint(), certificates, name, "GET /healthz HTTP/1.1\r\n\r\n")
+            .value_or("");
+    return answer.substr(0, answer.find("\r\n"));
+  };
+  EXPECT_EQ(status_of("ops"), "HTTP/1.1 200 OK");
+  EXPECT_EQ(status_of("intern"), "HTTP/1.1 403 Forbidden");
+
+  HostConfig other = config;
+  other.control.readers = {parse_principal("cert:intern").value()};
+  other.control.mode = 0600;  // needs a restart
+  EXPECT_FALSE(side_.reload(other));
+  EXPECT_EQ(status_of("intern"), "HTTP/1.1 403 Forbidden");
+  EXPECT_EQ(status_of("ops"), "HTTP/1.1 200 OK");
+
+  other.control.mode = config.control.mode;
+  const auto reloaded = side_.reload(other);
+  ASSERT_TRUE(reloaded) << reloaded.error().message;
+  EXPECT_EQ(status_of("intern"), "HTTP/1.1 200 OK");
+  EXPECT_EQ(status_of("ops"), "HTTP/1.1 403 Forbidden");
+  side_.stop();
 }
 
 }  // namespace

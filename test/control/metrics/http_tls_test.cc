@@ -3,18 +3,14 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <asio/co_spawn.hpp>
-#include <asio/detached.hpp>
 #include <asio/io_context.hpp>
 #include <asio/write.hpp>
 #include <gmock/gmock.h>
@@ -22,9 +18,9 @@
 
 #include "base/system_clock.h"
 #include "control/metrics/http_port.h"
-#include "net/channel.h"
 #include "test/control/metrics/example_stats.h"
 #include "test/support/control/certificates.h"
+#include "test/support/control/https_client.h"
 #include "test/support/process.h"
 
 namespace vpfs::control {
@@ -68,13 +64,8 @@ class HttpTlsTest : public ::testing::Test {
     ASSERT_TRUE(port) << port.error().message;
     port_ = std::move(*port);
   }
-  // What comes back up to the end; nothing: TLS failed.
   std::optional<std::string> ask(const std::string& name, const std::string& request) {
-    asio::io_context context;
-    std::optional<std::string> answer;
-    asio::co_spawn(context, converse(context, name, request, answer), asio::detached);
-    context.run_for(10s);
-    return answer;
+    return test::ask_https(port_->local_endpoint(), certificates(), name, request);
   }
   std::optional<std::string> get(const std::string& name, const std::string& path) {
     return ask(name, "GET " + path + " HTTP/1.1\r\nHost: stor0.example\r\n\r\n");
@@ -83,29 +74,6 @@ class HttpTlsTest : public ::testing::Test {
   test::TemporaryDirectory directory_;
   const SystemClock clock_;
   std::unique_ptr<HttpPort> port_;
-
- private:
-  net::Task<> converse(asio::io_context& context, const std::string& name,
-                       const std::string& request, std::optional<std::string>& answer) {
-    net::Socket socket(context);
-    const auto [refused] = co_await socket.async_connect(port_->local_endpoint(), net::kUseTask);
-    if (refused) co_return;
-    const auto channel = net::connect_tls(net::StreamSocket(std::move(socket)),
-                                          test::client_tls(certificates(), name), "localhost");
-    const Result<void> shaken = co_await channel->handshake();
-    if (!shaken) co_return;
-    (void)co_await channel->write(std::as_bytes(std::span(request)));
-    std::array<std::byte, 65536> part = {};
-    std::string all;
-    for (;;) {
-      const net::Transfer got = co_await channel->read_some(part);
-      if (got.size > 0) all.append(reinterpret_cast<const char*>(part.data()), got.size);
-      if (got.error) break;
-    }
-    // With TLS 1.3 the client's handshake ends before the server has looked at its certificate.
-    if (!all.empty()) answer = std::move(all);
-    channel->close();
-  }
 };
 
 TEST_F(HttpTlsTest, AReaderGetsThePageAndMetricsByWhateverNameTheHostHas) {
