@@ -112,6 +112,7 @@ void SpellWatch::end_all(std::vector<Spell>& ended) {
 
 std::vector<Spell> SpellWatch::open() const {
   std::vector<Spell> spells;
+  spells.reserve(open_.size());
   for (const auto& [key, each] : open_) spells.push_back(each.spell);
   return spells;
 }

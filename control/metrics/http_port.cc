@@ -96,13 +96,17 @@ class HttpPort::State {
   void stop() { context_.stop(); }
   // After run(): ends all that uses a channel, before the channels are destroyed.
   void close() {
-    listener_.reset();
-    for (const HttpConnectionPtr& each : connections_) {
-      each->deadline.cancel();
-      each->close();
+    try {
+      listener_.reset();
+      for (const HttpConnectionPtr& each : connections_) {
+        each->deadline.cancel();
+        each->close();
+      }
+      context_.restart();
+      context_.poll();
+    } catch (const std::exception& problem) {
+      spdlog::error("control.http: {}", problem.what());
     }
-    context_.restart();
-    context_.poll();
   }
 
  private:

@@ -24,6 +24,7 @@ std::uint64_t cost(double amount) {
 
 std::string fairness_text(const SitePast& past) {
   std::vector<const control::PastOf*> rows;
+  rows.reserve(past.virtual_pfs.size());
   std::uint64_t length = 0;
   for (const auto& [name, who] : past.virtual_pfs) rows.push_back(&who);
   for (const SitePast::Server& server : past.servers) {

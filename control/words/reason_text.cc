@@ -140,7 +140,7 @@ std::string reason_text(const SitePast& past, const PastOf& who) {
     return fmt::format("Its client was slow to take or give data for {} of the time.", time);
   }
   if (most == parts.server) return server_reason(past, who, time);
-  const std::string text = rest_reason(time);
+  std::string text = rest_reason(time);
   const double held = parts.limit + held_for_others(parts);
   if (held < kLittle) return text;
   return text +

@@ -87,6 +87,7 @@ std::vector<std::string> asked_names(const SitePast& past) {
   std::ranges::sort(found, std::greater(),
                     [](const control::PastOf* each) { return each->cost(); });
   std::vector<std::string> names;
+  names.reserve(found.size());
   for (const control::PastOf* each : found) names.push_back(each->name());
   return names;
 }

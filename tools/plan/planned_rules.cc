@@ -26,9 +26,11 @@ Result<stage::Config> file_of(const InForceReply& in_force, const stage::Names& 
       in_force.name()));
   stage::Config config;
   if (in_force.program() == proxy::kProgramName.program) {
-    config = proxy::parse_config(in_force.file(), errors, nullptr, &names);
+    const proxy::Config whole = proxy::parse_config(in_force.file(), errors, nullptr, &names);
+    config = static_cast<const stage::Config&>(whole);
   } else if (in_force.program() == fuse::kProgramName.program) {
-    config = fuse::parse_config(in_force.file(), errors, nullptr, &names);
+    const fuse::Config whole = fuse::parse_config(in_force.file(), errors, nullptr, &names);
+    config = static_cast<const stage::Config&>(whole);
   } else {
     return fail(fmt::format("{}: is a {}, which this program does not know", in_force.name(),
                             in_force.program()));

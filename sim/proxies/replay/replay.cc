@@ -49,6 +49,7 @@ void sort(std::vector<ReplayedShare>& shares) {
 std::vector<ReplayedShare> recorded_shares(const RecordedLoad& load) {
   std::vector<ReplayedShare> shares;
   std::vector<std::size_t> numbers;
+  numbers.reserve(load.sources.size());
   for (const RecordedSource& each : load.sources) {
     numbers.push_back(index_of(shares, each.virtual_pfs));
   }
@@ -85,7 +86,7 @@ Replay::Replay(const RecordedLoad& load, const DeviceSettings& device, const sta
       not_recorded_(sim::not_recorded(classifier_)),
       recorded_(closed_loops(load)),
       belongings_(load.sources.size() * kIoKinds) {
-  server_.emplace(
+  server_ = std::make_unique<ProxiedServer>(
       engine_, config, ProxiedServer::Settings{.device = device, .piece = kPiece},
       ProxiedServer::Callbacks{.done = [this](ProxiedServer::Request& request) { done(request); }});
   for (const ClosedLoop& each : recorded_) {

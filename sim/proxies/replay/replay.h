@@ -74,7 +74,7 @@ class Replay {
   std::vector<std::string> not_recorded_;
   std::vector<ClosedLoop> recorded_;
   std::deque<Loop> loops_;
-  std::optional<ProxiedServer> server_;
+  std::unique_ptr<ProxiedServer> server_;
   std::vector<std::optional<Belonging>> belongings_;  // by source and kind
   std::vector<ReplayedShare> shares_;
   std::uint64_t events_ = 0;
