@@ -116,16 +116,7 @@ class Scene:
         return Questions(self._programs.binaries, self._programs.work, f"./s{index}.sock")
 
     def _record(self, what: str) -> None:
-        command = ["--proxy", "./s0.sock", "record", what]
-        done = subprocess.run(
-            [str(self._programs.binaries / "vpfsctl"), *command],
-            check=False,
-            cwd=self._programs.work,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            raise Problem(f"vpfsctl {' '.join(command)}: {done.stderr}")
+        site.run_ctl(self._programs, "--proxy", "./s0.sock", "record", what)
 
     def once(self, beside: str, seconds: float) -> dict[str, float]:
         self._runs += 1

@@ -32,6 +32,20 @@ class Size:
         return {"proxies": self.proxies, "virtual_pfs": self.virtual_pfs}
 
 
+def run_ctl(programs: Programs, *words: str) -> str:
+    """What vpfsctl prints. Every program that it asks must answer."""
+    done = subprocess.run(
+        [str(programs.binaries / "vpfsctl"), *words],
+        check=False,
+        cwd=programs.work,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise Problem(f"vpfsctl {' '.join(words)}:\n{done.stdout[:1000]}{done.stderr[:1000]}")
+    return done.stdout
+
+
 def front_of(index: int) -> Front:
     return Front(
         f"s{index}",
@@ -116,16 +130,10 @@ class Site:
     def ask(self, command: Sequence[str]) -> float:
         """The seconds from the start of vpfsctl to its end. Every proxy must answer."""
         began = time.monotonic()
-        done = subprocess.run(
-            [str(self._programs.binaries / "vpfsctl"), *command],
-            check=False,
-            cwd=self._programs.work,
-            capture_output=True,
-            text=True,
-        )
+        printed = run_ctl(self._programs, *command)
         took = time.monotonic() - began
-        if done.returncode != 0 or f"at {self._size.proxies} servers" not in done.stdout:
-            raise Problem(f"vpfsctl {' '.join(command)}:\n{done.stdout[:1000]}{done.stderr[:1000]}")
+        if f"at {self._size.proxies} servers" not in printed:
+            raise Problem(f"vpfsctl {' '.join(command)} is not about all:\n{printed[:1000]}")
         return took
 
     def ways(self) -> Mapping[str, Sequence[str]]:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -276,15 +277,14 @@ void Administration::past(const Past& request, const Caller& caller, const Answe
     return tell(past_.reply(*read, choice));
   }
   // A name service is asked about a name that is not that of a virtual PFS or a job alone.
-  const auto find = [this, tell, choice, who = request.name(), past = std::move(*read)] {
-    find_virtual_pfs(who, past.begin, past.end,
-                     [this, tell, choice, past](const std::set<std::string, std::less<>>& names) {
-                       PastChoice found = choice;
-                       found.is_asked = [&names](const auto& each) {
-                         return names.contains(each.name);
-                       };
-                       tell(past_.reply(past, found));
-                     });
+  const auto past = std::make_shared<const insight::Past>(std::move(*read));  // shared by callbacks
+  const auto find = [this, tell, choice, who = request.name(), past] {
+    const auto found = [this, tell, choice, past](const std::set<std::string, std::less<>>& names) {
+      PastChoice chosen = choice;
+      chosen.is_asked = [&names](const auto& each) { return names.contains(each.name); };
+      tell(past_.reply(*past, chosen));
+    };
+    find_virtual_pfs(who, past->begin, past->end, found);
   };
   const WantedNames names = names_asked(request.name());
   if (names.empty()) return find();

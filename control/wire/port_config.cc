@@ -90,8 +90,9 @@ void read_tcp(ConfigReader& control, PortConfig& config, MayDial may_dial) {
   read_path(control, "ca", &config.ca);
   if (needs_tls) return;
   for (const char* key : {"certificate", "key", "ca"}) {
-    if (control.has(key))
+    if (control.has(key)) {
       control.report(key, "needs control.tcp or control.https, which are missing");
+    }
   }
 }
 
