@@ -41,6 +41,7 @@ THREADED = [
     "test/fuse",
 ]
 TEST_LINES_SHOWN = 60
+FAILURES_SHOWN = 5
 SKIPPED = 77  # the exit code of a check that cannot run here
 
 
@@ -111,8 +112,8 @@ class Count:
         self.failed += other.failed
         self.skipped += other.skipped
 
-    def add_junit(self, file: pathlib.Path) -> list[str]:
-        """Adds ctest's results; returns the names of the tests that failed."""
+    def add_junit(self, file: pathlib.Path) -> list[tuple[str, str]]:
+        """Adds ctest's results; returns the names and the output of the tests that failed."""
         failed = []
         for case in ElementTree.parse(file).getroot().iter("testcase"):
             note = case.find("skipped")
@@ -123,7 +124,8 @@ class Count:
                 self.skipped += 1
             else:  # also a test whose program is missing, which ctest calls "notrun"
                 self.failed += 1
-                failed.append(case.get("name", "?"))
+                output = case.findtext("system-out", "").strip()
+                failed.append((case.get("name", "?"), output))
         return failed
 
 
@@ -133,6 +135,7 @@ class Runner:
         self.total = Count()
         self.start = time.monotonic()
         self.took: list[tuple[str, float, str]] = []  # name, seconds, result
+        self.failures: list[tuple[str, str]] = []  # name, output
         # Every report of a sanitizer is a failure with a stack trace.
         self.environment = os.environ | {
             "ASAN_OPTIONS": ":".join(
@@ -213,8 +216,9 @@ class Runner:
         self.run(f"{tests.name}-tests", command, more)
         count = Count()
         if junit.exists():
-            for failed in count.add_junit(junit):
-                print(f"        FAILED {tests.name}: {failed}")
+            for name, output in count.add_junit(junit):
+                print(f"        FAILED {tests.name}: {name}")
+                self.failures.append((f"{tests.name}: {name}", output))
         else:
             count.failed += 1
             print(f"        ctest left no results in {directory}")
@@ -251,6 +255,9 @@ class Runner:
         self.total.add(count)
 
     def summary(self) -> None:
+        for name, output in self.failures[:FAILURES_SHOWN]:
+            print(f"\nThe end of the output of {name}")
+            print("\n".join(f"        {line}" for line in output.splitlines()[-TEST_LINES_SHOWN:]))
         self.heading("done; time of each part:")
         for name, seconds, result in self.took:
             print(
