@@ -446,7 +446,8 @@ std::vector<std::string> ConfigReader::keys() const {
 }
 
 void ConfigReader::report(std::string_view key, std::string_view problem) {
-  const auto entry = std::ranges::find(state_->entries, key, &State::Entry::key);
+  const std::string_view whole = key.substr(0, key.find('['));
+  const auto entry = std::ranges::find(state_->entries, whole, &State::Entry::key);
   const int at = entry == state_->entries.end() ? state_->line : entry->line;
   state_->errors->add(at, state_->path_of(key), problem);
 }

@@ -134,7 +134,7 @@ class ConfigReader {
   [[nodiscard]] bool flawless() const;
 
   // Reports a problem that only the caller can see, such as two contradictory values. The line is
-  // that of the key if present, else of the mapping.
+  // that of the key if present, else of the mapping. The key may be an item of a list: "dial[1]".
   void report(std::string_view key, std::string_view problem);
   [[nodiscard]] int line() const;
 

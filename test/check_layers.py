@@ -32,6 +32,8 @@ MAY_INCLUDE = {
     "control/insight": ["base", "schedulers", "stage", "control/allocation"],
     "control/wire": ["base", "net"],
     "control/store": ["base"],
+    "control/etcd": ["base", "net", "control/store"],
+    "control/election": ["base", "control/store"],
     "control/words": ["base", "control/wire"],
     "control/web": ["base", "control/wire", "control/words"],
     "control/metrics": ["base", "net", "control/web", "control/wire"],
@@ -45,9 +47,12 @@ MAY_INCLUDE = {
     "control/site": ["base", "net", "schedulers", "stage", "control/admin", "control/allocation",
                      "control/coordinator/config", "control/coordinator/links", "control/metrics", "control/store",
                      "control/wire"],
+    "control/coordinator/office": ["base", "net", "control/coordinator/config", "control/election", "control/metrics",
+                                   "control/store", "control/wire"],
     "control/coordinator": ["base", "net", "schedulers", "stage", "control/admin", "control/allocation",
-                            "control/coordinator/config", "control/coordinator/links", "control/metrics",
-                            "control/site", "control/store", "control/wire"],
+                            "control/coordinator/config", "control/coordinator/links", "control/coordinator/office",
+                            "control/election", "control/etcd", "control/metrics", "control/site", "control/store",
+                            "control/wire"],
     "proxy/config": ["base", "net", "protocols", "schedulers", "stage", "control/host", "control/metrics"],
     "proxy/pump": ["base", "net", "protocols"],
     "proxy": ["base", "net", "protocols", "schedulers", "stage", "control/admin", "control/gate", "control/host",
@@ -88,7 +93,8 @@ MAY_INCLUDE = {
 MAY_IMPORT = {"lab": ["lab"], "bench": ["bench", "lab"], "script": ["script", "lab"]}
 PYTHON_ROOTS = [".", "script"]  # where programs look for modules
 MOST_FILES = 45  # in one folder, without those below it
-PURE = ["base", "schedulers", "protocols", "stage", "control/allocation", "control/insight", "sim"]  # no I/O, no clock
+PURE = ["base", "schedulers", "protocols", "stage", "control/allocation", "control/election", "control/insight",
+        "sim"]  # no I/O, no clock
 IO_HEADERS = re.compile(r"^(asio|liburing|fuse|sys/socket|netinet|unistd|thread|mutex|google/)")
 CLOCK_READ = re.compile(r"\b(steady|system|high_resolution)_clock::now\(|\bclock_gettime\(|\bsleep_for\(")
 CLOCK_OWNERS = {"base/system_clock.cc"}

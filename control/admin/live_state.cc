@@ -52,22 +52,44 @@ Result<std::unique_ptr<LiveState>> LiveState::load(std::unique_ptr<StateStore> s
   if (made->store_ != nullptr) {
     Result<StateStore::Loaded> loaded = made->store_->load();
     VPFS_TRY(loaded);
-    for (std::string& note : loaded->notes) notes.push_back(std::move(note));
-    for (const StateStore::Record& record : loaded->records) {
-      if (const auto replayed = made->book_.replay(record.text); !replayed) {
-        return fail(fmt::format("{}: {}", record.place, replayed.error()));
-      }
-    }
-    if (const auto& pending = made->book_.state().pending; pending && pending->deadline <= now) {
-      notes.push_back(fmt::format("version {} was not confirmed in time: back to version {}",
-                                  made->book_.state().version, pending->version));
+    VPFS_TRY(made->take(*loaded));
+    notes.insert(notes.end(), loaded->notes.begin(), loaded->notes.end());
+  }
+  made->begin(now, notes);
+  return made;
+}
+
+Result<std::unique_ptr<LiveState>> LiveState::replay(const StateStore::Loaded& loaded,
+                                                     const stage::Config& file, WallTime now,
+                                                     std::vector<std::string>& notes) {
+  std::unique_ptr<LiveState> made(new LiveState(nullptr, file));
+  VPFS_TRY(made->take(loaded));
+  notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
+  const std::uint64_t kept = made->book_.state().number;
+  made->begin(now, notes);
+  made->is_behind_ = made->book_.state().number != kept;
+  made->owner_keeps_ = true;
+  return made;
+}
+
+Result<void> LiveState::take(const StateStore::Loaded& loaded) {
+  for (const StateStore::Record& record : loaded.records) {
+    if (const auto replayed = book_.replay(record.text); !replayed) {
+      return fail(fmt::format("{}: {}", record.place, replayed.error()));
     }
   }
-  if (!made->expire(now)) made->compose();
-  for (const stage::Suspended& each : made->composed_.suspended) {
+  return {};
+}
+
+void LiveState::begin(WallTime now, std::vector<std::string>& notes) {
+  if (const auto& pending = book_.state().pending; pending && pending->deadline <= now) {
+    notes.push_back(fmt::format("version {} was not confirmed in time: back to version {}",
+                                book_.state().version, pending->version));
+  }
+  if (!expire(now)) compose();
+  for (const stage::Suspended& each : composed_.suspended) {
     notes.push_back(fmt::format("rule {} is not in force: {}", each.name, place_and_text(each)));
   }
-  return made;
 }
 
 void LiveState::compose(const stage::ParsedRules* read) {
@@ -103,8 +125,14 @@ std::expected<void, Error> LiveState::carry_out(const stage::Change& change,
   return {};
 }
 
+void LiveState::commit(const stage::BookOperation& operation, const stage::ParsedRules* read) {
+  book_.commit(operation);
+  compose(read);
+}
+
 bool LiveState::expire(WallTime now) {
-  const std::optional<stage::BookOperation> due = book_.expire(now);
+  if (owner_keeps_) return false;
+  const std::optional<stage::BookOperation> due = this->due(now);
   if (!due) return false;
   // Due rules end even if the journal cannot be written: their times say the same at the next
   // start.

@@ -26,6 +26,12 @@ class LiveState {
                                                                const stage::Config& file,
                                                                WallTime now,
                                                                std::vector<std::string>& notes);
+  // The same from records that the owner has loaded, and keeps from then on: see commit(). What
+  // became due meanwhile has ended in the book alone, which is_behind() tells.
+  [[nodiscard]] static Result<std::unique_ptr<LiveState>> replay(const StateStore::Loaded& loaded,
+                                                                 const stage::Config& file,
+                                                                 WallTime now,
+                                                                 std::vector<std::string>& notes);
 
   [[nodiscard]] const stage::Config& file() const { return *file_; }
   [[nodiscard]] const stage::RuleBook& book() const { return book_; }
@@ -38,8 +44,19 @@ class LiveState {
   // Journals a prepared change and carries it out. An error changes nothing.
   [[nodiscard]] std::expected<void, Error> carry_out(const stage::Change& change,
                                                      const stage::ParsedRules* read = nullptr);
-  // Ends what is due. Returns whether something was.
+  // Ends what is due. Returns whether something was. Nothing is in a state that was replayed.
   bool expire(WallTime now);
+
+  // For owners that keep the records by themselves, of a state that was replayed. REQUIRES: the
+  // record of the operation is kept, or replaced by one of the whole book later; it was prepared,
+  // or was due(), and nothing was committed since.
+  void commit(const stage::BookOperation& operation, const stage::ParsedRules* read = nullptr);
+  // The records lack something that the book has.
+  [[nodiscard]] bool is_behind() const { return is_behind_; }
+  // What ends by itself by now; nothing: nothing is due.
+  [[nodiscard]] std::optional<stage::BookOperation> due(WallTime now) const {
+    return book_.expire(now);
+  }
 
   // Why another file cannot be taken on: a live rule does not fit it.
   [[nodiscard]] Result<void> fits(const stage::Config& file) const;
@@ -48,11 +65,14 @@ class LiveState {
  private:
   LiveState(std::unique_ptr<StateStore> store, const stage::Config& file);
 
+  [[nodiscard]] Result<void> take(const StateStore::Loaded& loaded);
+  void begin(WallTime now, std::vector<std::string>& notes);
   void compose(const stage::ParsedRules* read = nullptr);
   [[nodiscard]] Result<void> keep(const std::string& record);
   void keep_small();
 
   std::unique_ptr<StateStore> store_;
+  bool owner_keeps_ = false;
   bool is_behind_ = false;  // the journal lacks something that the book has
   const stage::Config* file_;
   stage::RuleBook book_;

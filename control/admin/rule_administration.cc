@@ -35,6 +35,14 @@ bool has_word(const std::vector<std::string>& words, std::string_view key) {
   });
 }
 
+// What a change does, and what it warns of.
+RuleReply to_reply(const stage::Change& change) {
+  RuleReply reply;
+  for (const auto& each : change.differences) *reply.add_differences() = to_message(each);
+  for (const std::string& each : change.warnings) reply.add_warnings(each);
+  return reply;
+}
+
 std::string done_text(const Rule& request, const stage::Change& change, std::uint64_t version) {
   std::string text;
   switch (request.action()) {
@@ -134,9 +142,57 @@ RuleAdministration::Outcome<stage::Change> RuleAdministration::carry_out(
 RuleAdministration::Outcome<void> RuleAdministration::carry_out(const stage::Change& change,
                                                                 const stage::ParsedRules* read) {
   if (auto done = live_.carry_out(change, read); !done) return done;
-  spdlog::info("{}: {}", change.operation.who, stage::command_of(change.operation));
-  changed_ = true;
+  note(change.operation);
   return {};
+}
+
+void RuleAdministration::note(const stage::BookOperation& carried_out) {
+  spdlog::info("{}: {}", carried_out.who, stage::command_of(carried_out));
+  changed_ = true;
+}
+
+bool RuleAdministration::changes_book(const Envelope& request) {
+  if (request.has_job()) return request.job().action() != Job::LIST;
+  if (!request.has_rule() || request.rule().dry_run()) return false;
+  switch (request.rule().action()) {
+    case Rule::START:
+    case Rule::CHANGE:
+    case Rule::STOP:
+    case Rule::APPLY:
+    case Rule::CONFIRM:
+    case Rule::ROLLBACK:
+      return true;
+    default:
+      return false;
+  }
+}
+
+RuleAdministration::Outcome<stage::Change> RuleAdministration::prepare(const Envelope& request,
+                                                                       const Caller& caller,
+                                                                       ReadRequest& read) const {
+  if (request.has_rule()) return prepared(request.rule(), caller, read);
+  auto operation = operation_of(request.job(), caller);
+  VPFS_TRY(operation);
+  return live_.prepare(std::move(*operation));
+}
+
+Envelope RuleAdministration::commit(const Envelope& request, const stage::Change& change,
+                                    const ReadRequest& read) {
+  const bool was_known = request.has_job() && knows_job(request.job());
+  live_.commit(change.operation, &read.rules);
+  note(change.operation);
+  Envelope reply;
+  if (request.has_rule()) {
+    *reply.mutable_rule_reply() = reply_of(request.rule(), change);
+  } else {
+    *reply.mutable_job_reply() = reply_of(request.job(), change, was_known);
+  }
+  return reply;
+}
+
+void RuleAdministration::commit(const stage::BookOperation& due) {
+  live_.commit(due);
+  changed_ = true;
 }
 
 RuleAdministration::Outcome<stage::BookOperation> RuleAdministration::operation_of(
@@ -176,7 +232,7 @@ RuleAdministration::Outcome<stage::BookOperation> RuleAdministration::operation_
   return operation;
 }
 
-RuleAdministration::Outcome<stage::Change> RuleAdministration::prepare(
+RuleAdministration::Outcome<stage::Change> RuleAdministration::prepare_rule(
     const Rule& request, const Caller& caller, stage::ParsedRules& read) const {
   auto operation = operation_of(request, caller, read);
   VPFS_TRY(operation);
@@ -196,7 +252,7 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
       return {};
     }
     ReadRequest seen;
-    auto change = prepare(request.rule(), caller, seen.rules);
+    auto change = prepare_rule(request.rule(), caller, seen.rules);
     if (!noted.wanted().empty()) return noted.wanted();
     if (change) {
       seen.change = std::move(*change);
@@ -210,36 +266,36 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
 
 RuleAdministration::Outcome<stage::Change> RuleAdministration::prepared(const Rule& request,
                                                                         const Caller& caller,
-                                                                        ReadRequest& read) {
-  if (tick()) read = {};
+                                                                        ReadRequest& read) const {
   if (read.mistake) return std::unexpected(*std::exchange(read.mistake, std::nullopt));
   if (read.change) return *std::exchange(read.change, std::nullopt);
-  return prepare(request, caller, read.rules);
+  return prepare_rule(request, caller, read.rules);
 }
 
 RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Rule& request,
                                                                         const Caller& caller,
                                                                         ReadRequest& read) {
+  if (tick()) read = {};
   const Outcome<stage::Change> change = prepared(request, caller, read);
   VPFS_TRY(change);
-
-  RuleReply reply;
-  const auto add = [&](const stage::Change& change) {
-    for (const auto& each : change.differences) *reply.add_differences() = to_message(each);
-    for (const std::string& each : change.warnings) reply.add_warnings(each);
-  };
-  if (request.dry_run()) {
-    add(*change);
-    reply.set_version(live_.book().state().version);
-    reply.set_text(change->differences.empty() ? "nothing would change"
-                                               : "nothing was changed: this is a dry run");
-    return reply;
-  }
+  if (request.dry_run()) return dry_reply(*change);
   VPFS_TRY(carry_out(*change, &read.rules));
-  add(*change);
+  return reply_of(request, *change);
+}
+
+RuleReply RuleAdministration::dry_reply(const stage::Change& change) const {
+  RuleReply reply = to_reply(change);
+  reply.set_version(live_.book().state().version);
+  reply.set_text(change.differences.empty() ? "nothing would change"
+                                            : "nothing was changed: this is a dry run");
+  return reply;
+}
+
+RuleReply RuleAdministration::reply_of(const Rule& request, const stage::Change& change) const {
+  RuleReply reply = to_reply(change);
   const stage::BookState& state = live_.book().state();
   reply.set_version(state.version);
-  reply.set_text(done_text(request, *change, state.version));
+  reply.set_text(done_text(request, change, state.version));
   if (state.pending) reply.set_confirm_by_at(state.pending->deadline.time_since_epoch().count());
   warn_of_hidden(reply, request.name());
   if (request.action() == Rule::START) warn_of_unsure_user(reply, request.name());
@@ -279,10 +335,14 @@ void RuleAdministration::warn_of_hidden(RuleReply& reply, const std::string& nam
 
 RuleAdministration::Outcome<JobReply> RuleAdministration::job(const Job& request,
                                                               const Caller& caller) {
+  if (request.action() == Job::LIST) return list_jobs(caller);
+  return change_jobs(request, caller);
+}
+
+RuleAdministration::Outcome<stage::BookOperation> RuleAdministration::operation_of(
+    const Job& request, const Caller& caller) const {
   const WallTime now = now_();
   switch (request.action()) {
-    case Job::LIST:
-      return list_jobs(caller);
     case Job::START: {
       stage::StartJob start;
       auto job = read_job(request, live_.composed().config.names);
@@ -290,28 +350,35 @@ RuleAdministration::Outcome<JobReply> RuleAdministration::job(const Job& request
       start.job = std::move(*job);
       start.words = words_of(request.words());
       start.until = time_after(now, request.time_limit_seconds());
-      const bool is_known = live_.book().state().jobs.contains(request.jobid());
-      const auto change = carry_out({.at = now, .who = caller.name, .what = std::move(start)});
-      VPFS_TRY(change);
-      JobReply reply;
-      for (const std::string& each : change->warnings) reply.add_warnings(each);
-      reply.set_text(
-          fmt::format("job {} {}", request.jobid(), is_known ? "registered again" : "registered"));
-      return reply;
+      return stage::BookOperation{.at = now, .who = caller.name, .what = std::move(start)};
     }
-    case Job::STOP: {
-      const auto change = carry_out(
-          {.at = now, .who = caller.name, .what = stage::StopJob{.jobid = request.jobid()}});
-      VPFS_TRY(change);
-      JobReply reply;
-      for (const std::string& each : change->warnings) reply.add_warnings(each);
-      reply.set_text(fmt::format("job {} is no longer registered", request.jobid()));
-      return reply;
-    }
+    case Job::STOP:
+      return stage::BookOperation{
+          .at = now, .who = caller.name, .what = stage::StopJob{.jobid = request.jobid()}};
     default:
       return std::unexpected(
           make_error(Error::UNSUPPORTED, "action", "this version does not know the action"));
   }
+}
+
+RuleAdministration::Outcome<JobReply> RuleAdministration::change_jobs(const Job& request,
+                                                                      const Caller& caller) {
+  auto operation = operation_of(request, caller);
+  VPFS_TRY(operation);
+  const bool was_known = knows_job(request);
+  const auto change = carry_out(std::move(*operation));
+  VPFS_TRY(change);
+  return reply_of(request, *change, was_known);
+}
+
+JobReply RuleAdministration::reply_of(const Job& request, const stage::Change& change,
+                                      bool was_known) {
+  JobReply reply;
+  for (const std::string& each : change.warnings) reply.add_warnings(each);
+  const char* done = "is no longer registered";
+  if (request.action() == Job::START) done = was_known ? "registered again" : "registered";
+  reply.set_text(fmt::format("job {} {}", request.jobid(), done));
+  return reply;
 }
 
 JobReply RuleAdministration::list_jobs(const Caller& caller) {

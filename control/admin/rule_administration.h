@@ -58,18 +58,43 @@ class RuleAdministration {
   // Ends rules, jobs and confirmations whose time is over. Returns whether there were any.
   bool tick();
 
+  // For an owner that keeps the records by itself, which may take a while.
+  //
+  // Whether the request changes the book if it is carried out; a dry run does not.
+  [[nodiscard]] static bool changes_book(const Envelope& request);
+  // What the request does. REQUIRES: changes_book().
+  [[nodiscard]] Outcome<stage::Change> prepare(const Envelope& request, const Caller& caller,
+                                               ReadRequest& read) const;
+  // Carries out what was prepared; the reply. REQUIRES: as LiveState::commit().
+  [[nodiscard]] Envelope commit(const Envelope& request, const stage::Change& change,
+                                const ReadRequest& read);
+  // The same of what was due.
+  void commit(const stage::BookOperation& due);
+
  private:
   [[nodiscard]] RuleReply history() const;
   [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller,
                                                 ReadRequest& read);
+  [[nodiscard]] Outcome<JobReply> change_jobs(const Job& request, const Caller& caller);
   // What the request does. Takes it from `read` if it is there.
   [[nodiscard]] Outcome<stage::Change> prepared(const Rule& request, const Caller& caller,
-                                                ReadRequest& read);
+                                                ReadRequest& read) const;
   [[nodiscard]] Outcome<stage::BookOperation> operation_of(const Rule& request,
                                                            const Caller& caller,
                                                            stage::ParsedRules& read) const;
-  [[nodiscard]] Outcome<stage::Change> prepare(const Rule& request, const Caller& caller,
-                                               stage::ParsedRules& read) const;
+  [[nodiscard]] Outcome<stage::BookOperation> operation_of(const Job& request,
+                                                           const Caller& caller) const;
+  [[nodiscard]] Outcome<stage::Change> prepare_rule(const Rule& request, const Caller& caller,
+                                                    stage::ParsedRules& read) const;
+  [[nodiscard]] RuleReply dry_reply(const stage::Change& change) const;
+  // What to answer once a change is carried out.
+  [[nodiscard]] RuleReply reply_of(const Rule& request, const stage::Change& change) const;
+  [[nodiscard]] static JobReply reply_of(const Job& request, const stage::Change& change,
+                                         bool was_known);
+  [[nodiscard]] bool knows_job(const Job& request) const {
+    return live_.book().state().jobs.contains(request.jobid());
+  }
+  void note(const stage::BookOperation& carried_out);
   void warn_of_hidden(RuleReply& reply, const std::string& name) const;
   // Warns of a new rule by uid where a request may show another one than its process's.
   void warn_of_unsure_user(RuleReply& reply, const std::string& name) const;

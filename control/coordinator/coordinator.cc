@@ -12,7 +12,6 @@
 #include "base/result.h"
 #include "base/version.h"
 #include "control/allocation/allocation_policy.h"
-#include "control/store/journal.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::coordinator {
@@ -44,25 +43,10 @@ constexpr Duration kBusy = std::chrono::milliseconds(1);
 }  // namespace
 
 Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, const Clock& clock,
-                                                       const Options& options) {
-  static control::FileCalls calls;
-  auto journal = control::Journal::open(config.journal + ".term", calls);
-  if (!journal) return fail("journal: " + journal.error().message, journal.error().code);
-  auto terms = std::make_unique<TermStore>(std::move(*journal));
-  const auto last = terms->load();
-  if (!last) return fail("journal: " + last.error().message, last.error().code);
-  const Term term = {.number = std::max(terms->next(), options.least_term),
-                     .lease = config.lease,
-                     .transit = config.transit};
-  if (auto begun = terms->begin(term); !begun) {
-    return fail("journal: " + begun.error().message, begun.error().code);
-  }
-  // When the one before has ended is not known: it may have been a moment ago.
-  const Term& before = last->value_or(term);
-  const TimePoint clear_from =
-      term.number > 1 ? clock.now() + before.lease + before.transit : TimePoint::min();
-  std::unique_ptr<Coordinator> coordinator(new Coordinator(config, clock, term, clear_from));
-  coordinator->terms_ = std::move(terms);
+                                                       const Options& options,
+                                                       const Elected& elected,
+                                                       control::StoreThread& store) {
+  std::unique_ptr<Coordinator> coordinator(new Coordinator(config, clock, elected, store));
   if (!options.cycle_log.empty()) {
     auto log = CycleLog::open(options.cycle_log);
     if (!log) return fail("--cycle-log: " + log.error().message, log.error().code);
@@ -81,13 +65,17 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
     VPFS_TRY(parent);
     coordinator->parent_ = std::move(*parent);
   }
-  auto site = SiteAdministration::open({.context = coordinator->context_,
-                                        .clock = clock,
-                                        .config = coordinator->config_,
-                                        .state = coordinator->state_,
-                                        .links = *coordinator->links_,
-                                        .parent = coordinator->parent_.get(),
-                                        .incarnation = coordinator->incarnation_});
+  auto site =
+      SiteAdministration::open({.context = coordinator->context_,
+                                .clock = clock,
+                                .config = coordinator->config_,
+                                .state = coordinator->state_,
+                                .links = *coordinator->links_,
+                                .parent = coordinator->parent_.get(),
+                                .incarnation = coordinator->own_.incarnation,
+                                .store = coordinator->office_.store(),
+                                .lost = [&office = coordinator->office_] { office.lost(); }},
+                               elected.records);
   VPFS_TRY(site);
   coordinator->site_ = std::move(*site);
   return coordinator;
@@ -104,16 +92,17 @@ std::unique_ptr<allocation::AllocationPolicy> Coordinator::make_policy() {
   return given;
 }
 
-Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& term,
-                         TimePoint clear_from)
+Coordinator::Coordinator(const Config& config, const Clock& clock, const Elected& elected,
+                         control::StoreThread& store)
     : config_(config),
       clock_(clock),
-      term_(term),
-      incarnation_(control::new_incarnation()),
+      own_(elected.own),
       policy_(*allocation::find_policy(config.policy)),
       signals_(context_, SIGTERM, SIGINT, SIGUSR2),
       cycle_timer_(context_),
-      state_(cycle_settings(config, policy_, clear_from), make_policy(), term.number),
+      office_(context_, clock, store, elected.tenure,
+              [this](const std::string& why) { lose(why); }),
+      state_(cycle_settings(config, policy_, elected.clear_from), make_policy(), own_.term),
       runner_(context_, clock, state_) {}
 
 Coordinator::~Coordinator() {
@@ -122,17 +111,26 @@ Coordinator::~Coordinator() {
   if (links_ != nullptr) links_->stop();
 }
 
-void Coordinator::run() {
+Coordinator::Ending Coordinator::run() {
   await_signal();
+  office_.start();
   links_->start();
   site_->start();
   if (parent_ != nullptr) parent_->start();
   begin_cycle();
   context_.run();
+  office_.stop();
   runner_.stop();
   if (parent_ != nullptr) parent_->stop();
   site_->stop();
   links_->stop();
+  return ending_;
+}
+
+void Coordinator::lose(const std::string& why) {
+  spdlog::warn("term {} is over: {}", own_.term, why);
+  ending_ = Ending::lost;
+  context_.stop();
 }
 
 void Coordinator::await_signal() {
@@ -152,11 +150,11 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
   const auto refuse = [](control::Error::Code code, const char* place, std::string text) {
     return std::unexpected(make_error(code, place, std::move(text)));
   };
-  if (hello.term > term_.number) {
+  if (hello.term > own_.term) {
     return refuse(control::Error::OUTDATED, "term",
                   fmt::format("{} has applied cycles of term {}, and this coordinator has term {}: "
                               "another one leads, or has led (--term begins with a later one)",
-                              hello.name, hello.term, term_.number));
+                              hello.name, hello.term, own_.term));
   }
   if (policy_.needs_elsewhere && !hello.takes_elsewhere) {
     return refuse(control::Error::UNSUPPORTED, "capabilities",
@@ -205,7 +203,7 @@ std::optional<control::Hello> Coordinator::hello() const {
   hello.set_least(control::Versions().least);
   hello.set_role(control::Hello::STAGE);
   hello.set_name(config_.name);
-  hello.set_incarnation(incarnation_);
+  hello.set_incarnation(own_.incarnation);
   for (const char* const each :
        {"aggregator", "caps", "metadata_caps", "elsewhere", "site", "forward_as"}) {
     hello.add_capabilities(each);
@@ -263,6 +261,7 @@ void Coordinator::left(allocation::StageId stage) {
 
 void Coordinator::begin_cycle() {
   cycle_timer_.cancel();
+  if (!office_.holds()) return;
   if (parent_ != nullptr && parent_->is_led()) return;                 // led() comes
   if (runner_.is_running()) return begin_later(clock_.now() + kBusy);  // a round of the parent's
   cycle_began_ = clock_.now();

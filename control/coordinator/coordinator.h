@@ -19,36 +19,42 @@
 #include "control/coordinator/links/cycle_runner.h"
 #include "control/coordinator/links/parent_link.h"
 #include "control/coordinator/links/stage_links.h"
-#include "control/coordinator/term_store.h"
+#include "control/coordinator/office/elected.h"
+#include "control/coordinator/office/office.h"
 #include "control/site/site_administration.h"
-#include "control/store/file_calls.h"
+#include "control/store/store_thread.h"
 
 namespace vpfs::coordinator {
 
-// The whole coordinator: one thread for the stages and their cycles.
+// A coordinator that leads: one thread for the stages and their cycles.
 class Coordinator final : private StageLinks::StageHandler, private ParentLink::ParentHandler {
  public:
   struct Options {
-    std::string cycle_log;         // a file; "": none
-    std::uint64_t least_term = 0;  // begin with this one at least
+    std::string cycle_log;  // a file; "": none
     StageLinks::Limits links;
   };
+  enum class Ending : std::uint8_t {
+    signal,  // SIGTERM or SIGINT
+    lost,    // another coordinator leads, or may lead from now on
+  };
 
-  // Its term is on disk and its sockets are open. The error names the key of the configuration.
-  // `clock` outlives it.
+  // Its sockets are open. The error names the key of the configuration. `clock` and `store` outlive
+  // it.
   [[nodiscard]] static Result<std::unique_ptr<Coordinator>> make(const Config& config,
                                                                  const Clock& clock,
-                                                                 const Options& options);
+                                                                 const Options& options,
+                                                                 const Elected& elected,
+                                                                 control::StoreThread& store);
   ~Coordinator() override;
 
-  // Serves until SIGTERM or SIGINT.
-  void run();
+  [[nodiscard]] Ending run();
 
-  [[nodiscard]] std::uint64_t term() const { return term_.number; }
+  [[nodiscard]] std::uint64_t term() const { return own_.term; }
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return links_->tcp_endpoint(); }
 
  private:
-  Coordinator(const Config& config, const Clock& clock, const Term& term, TimePoint clear_from);
+  Coordinator(const Config& config, const Clock& clock, const Elected& elected,
+              control::StoreThread& store);
 
   [[nodiscard]] std::expected<allocation::StageId, control::Error> admit(
       const StageHello& hello) override;
@@ -74,6 +80,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   // That of most stages; null: there is none.
   [[nodiscard]] const std::string* common_cost_model() const;
   void await_signal();
+  void lose(const std::string& why);
   void tell_joins();
   void begin_cycle();
   void begin_later(TimePoint at);
@@ -82,14 +89,14 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
 
   const Config config_;
   const Clock& clock_;
-  const Term term_;
-  const std::uint64_t incarnation_;
-  std::unique_ptr<TermStore> terms_;  // keeps others from the journal
+  const control::Leadership own_;
   const allocation::AllocationPolicyKind& policy_;
   allocation::GivenPolicy* given_ = nullptr;  // the aggregator's policy, which state_ owns
   asio::io_context context_{1};
   asio::signal_set signals_;
   asio::steady_timer cycle_timer_;
+  Office office_;
+  Ending ending_ = Ending::signal;
   TimePoint cycle_began_;
   allocation::CycleState state_;
   CycleRunner runner_;

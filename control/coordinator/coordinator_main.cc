@@ -1,28 +1,133 @@
 #include <cstdio>
 #include <exception>
+#include <future>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
 #include "base/command_line.h"
 #include "base/log/log.h"
+#include "base/result.h"
+#include "base/signal_block.h"
 #include "base/system_clock.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/coordinator.h"
+#include "control/coordinator/office/addresses.h"
+#include "control/coordinator/office/elected.h"
+#include "control/coordinator/office/standby.h"
+#include "control/coordinator/open_store.h"
+#include "control/store/store_thread.h"
+#include "control/wire/protocol.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 
 namespace {
 
 using vpfs::kBadUsage;
+using vpfs::Result;
+using vpfs::SignalBlock;
+using vpfs::control::SiteStore;
+using vpfs::control::StoreThread;
+using vpfs::coordinator::Config;
 using vpfs::coordinator::Coordinator;
+using vpfs::coordinator::Elected;
+using vpfs::coordinator::Standby;
 
 constexpr const char* kName = "vpfs-coordinator";
 
-int serve(const vpfs::coordinator::Config& config, const vpfs::ConfigErrors& errors,
-          const Coordinator::Options& options) {
+struct Options {
+  Coordinator::Options leader;
+  std::uint64_t least_term = 0;
+};
+
+void say_ready(const Config& config, const Coordinator& coordinator) {
+  const auto tcp = coordinator.tcp_endpoint();
+  std::cout << kName << ": ready, policy " << config.policy << ", term " << coordinator.term()
+            << ", " << config.dial.size() << " stages to dial"
+            << (tcp ? ", stages may dial " + vpfs::net::to_string(*tcp) : "") << ", pid "
+            << ::getpid() << std::endl;
+}
+
+vpfs::control::Leadership own_leadership(const Config& config) {
+  vpfs::control::Leadership own = {.lease = config.lease,
+                                   .transit = config.transit,
+                                   .incarnation = vpfs::control::new_incarnation()};
+  own.addresses = vpfs::coordinator::addresses_of(config);
+  return own;
+}
+
+// Leads until a signal, or until it has lost the office. Signals are blocked until it handles them.
+Result<Coordinator::Ending> lead(const Config& config, const vpfs::Clock& clock,
+                                 const Options& options, const Elected& elected, StoreThread& store,
+                                 std::optional<SignalBlock>& no_signals) {
+  const auto coordinator = Coordinator::make(config, clock, options.leader, elected, store);
+  VPFS_TRY(coordinator);
+  say_ready(config, **coordinator);
+  no_signals.reset();
+  return (*coordinator)->run();
+}
+
+Result<void> lead_alone(const Config& config, const vpfs::Clock& clock, const Options& options,
+                        std::unique_ptr<SiteStore> opened) {
+  const auto elected =
+      vpfs::coordinator::claim_at_once(*opened, clock, own_leadership(config), options.least_term);
+  VPFS_TRY(elected);
+  StoreThread store(std::move(opened));
+  std::optional<SignalBlock> no_signals(std::in_place);
+  VPFS_TRY(lead(config, clock, options, *elected, store, no_signals));
+  return {};
+}
+
+// So that the next leader need not wait for the lease to end.
+void resign(StoreThread& store) {
+  auto done = std::make_shared<std::promise<void>>();
+  store.post([done](SiteStore& each) {
+    (void)each.resign();
+    done->set_value();
+  });
+  (void)done->get_future().wait_for(std::chrono::seconds(2));
+}
+
+// Waits until it can lead, and leads, again and again.
+Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Options& options,
+                        std::unique_ptr<SiteStore> opened) {
+  auto opened_again = vpfs::coordinator::open_store(config, clock);
+  VPFS_TRY(opened_again);
+  StoreThread store(std::move(opened));
+  StoreThread watch(std::move(*opened_again));
+  bool has_led = false;
+  for (;;) {
+    std::optional<SignalBlock> no_signals(std::in_place);
+    auto standby = Standby::open({.clock = clock,
+                                  .config = config,
+                                  .store = store,
+                                  .watch = watch,
+                                  .own = own_leadership(config),
+                                  .least_term = options.least_term});
+    VPFS_TRY(standby);
+    if (has_led) (*standby)->has_lost();
+    std::cout << kName << ": ready, standby, policy " << config.policy << ", pid " << ::getpid()
+              << std::endl;
+    no_signals.reset();
+    const std::optional<Elected> elected = (*standby)->run();
+    no_signals.emplace();
+    standby->reset();  // its ports are the leader's now
+    if (!elected) return {};
+    auto ending = lead(config, clock, options, *elected, store, no_signals);
+    if (!ending || *ending == Coordinator::Ending::signal) {
+      resign(store);
+      VPFS_TRY(ending);
+      return {};
+    }
+    has_led = true;
+  }
+}
+
+int serve(const Config& config, const vpfs::ConfigErrors& errors, const Options& options) {
   if (const auto logging = vpfs::set_up_logging(kName, config.log_level, config.log); !logging) {
     std::cerr << kName << ": " << logging.error().message << "\n";
     return kBadUsage;
@@ -33,33 +138,33 @@ int serve(const vpfs::coordinator::Config& config, const vpfs::ConfigErrors& err
   (void)vpfs::net::raise_open_file_limit();
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
-  const auto coordinator = Coordinator::make(config, clock, options);
-  if (!coordinator) {
-    std::cerr << kName << ": " << coordinator.error().message << "\n";
-    return 1;
+  auto store = vpfs::coordinator::open_store(config, clock);
+  Result<void> served = {};
+  if (!store) {
+    served = std::unexpected(store.error());
+  } else if ((*store)->traits().has_standbys) {
+    served = take_turns(config, clock, options, std::move(*store));
+  } else {
+    served = lead_alone(config, clock, options, std::move(*store));
   }
-  const auto tcp = (*coordinator)->tcp_endpoint();
-  std::cout << kName << ": ready, policy " << config.policy << ", term " << (*coordinator)->term()
-            << ", " << config.dial.size() << " stages to dial"
-            << (tcp ? ", stages may dial " + vpfs::net::to_string(*tcp) : "") << ", pid "
-            << ::getpid() << std::endl;
-  (*coordinator)->run();
-  return 0;
+  if (served) return 0;
+  std::cerr << kName << ": " << served.error().message << "\n";
+  return 1;
 }
 
 int run(int argc, char** argv) {
   vpfs::OptionParser app("Divides what a site has among its applications.");
   std::string path;
   bool only_check = false;
-  Coordinator::Options options;
+  Options options;
   app.add_option("--config", path, "configuration file (YAML); required").value_name("FILE");
   app.add_flag("--check-config", only_check, "look at the configuration, and exit");
-  app.add_option("--cycle-log", options.cycle_log, "write a line of CSV for each cycle")
+  app.add_option("--cycle-log", options.leader.cycle_log, "write a line of CSV for each cycle")
       .value_name("FILE");
   app.add_option("--term", options.least_term,
                  "begin with this term at least: when stages know a later one than the journal")
       .value_name("NUMBER");
-  app.add_flag("--plain-tcp-for-measurements", options.links.plain_tcp).hidden();
+  app.add_flag("--plain-tcp-for-measurements", options.leader.links.plain_tcp).hidden();
   if (const auto code = app.parse(kName, argc, argv)) return *code;
   if (path.empty()) return app.missing("--config");
   vpfs::ConfigErrors errors(path);

@@ -238,7 +238,9 @@ std::string ports_summary(const HostConfig& config) {
   if (!config.control.tcp.empty()) {
     parts.push_back(fmt::format("control port {} with TLS", config.control.tcp));
   }
-  if (config.control.dials()) parts.push_back("coordinator " + config.control.coordinator);
+  if (config.control.dials()) {
+    parts.push_back("coordinator " + joined(config.control.coordinators));
+  }
   if (config.http.enabled()) parts.push_back(fmt::format("metrics at {}", config.http.address));
   if (config.http.has_tls()) {
     parts.push_back(fmt::format("metrics at {} with TLS", config.http.tls_address));

@@ -111,7 +111,7 @@ void add_control(ConfigValues& values, const HostConfig& config) {
                                {"control.readers", names_of(port.readers)},
                                {"control.writers", names_of(port.writers)},
                                {"control.audit", port.audit},
-                               {"control.coordinator", port.coordinator},
+                               {"control.coordinator", joined(port.coordinators)},
                                {"control.fallback", fallback_of(config)},
                                {"control.longest_delay", longest_delay_of(config)}});
 }

@@ -191,7 +191,9 @@ std::string time_text(WallTime at) {
 
 // The coordinator that the program connects to.
 ordered_json describe(const DialledCoordinator& coordinator) {
-  ordered_json row = {{"address", coordinator.address}, {"connected", coordinator.connected}};
+  ordered_json row = {{"address", coordinator.address},
+                      {"addresses", coordinator.addresses},
+                      {"connected", coordinator.connected}};
   if (!coordinator.name.empty()) row["name"] = coordinator.name;
   row["since"] = time_text(coordinator.since);
   row["dials"] = coordinator.dials;

@@ -336,6 +336,11 @@ void add_stage(Families& to, const StatsReply& stats, const Shown& shown,
           stats.coordinator().connected());
     to.counter("vpfs_coordinator_dials_total", "Attempts to connect to the coordinator.");
     to.count({}, stats.coordinator().dials());
+    to.gauge("vpfs_coordinator_dialled",
+             "1: the address of the coordinator that is connected, or was dialled last.");
+    for (const std::string& address : stats.coordinator().addresses()) {
+      to.set({{"address", address}}, address == stats.coordinator().address() ? 1 : 0);
+    }
   }
   gauge("vpfs_depth_requests", "Most requests at the data server at once.", stats.depth_requests());
   if (stats.depth_bytes() != 0 && stats.depth_bytes() != UINT64_MAX) {

@@ -15,7 +15,6 @@
 #include "control/site/site_message.h"
 #include "control/site/site_metrics.h"
 #include "control/site/site_status.h"
-#include "control/store/journal.h"
 #include "control/wire/protocol.h"
 #include "control/wire/requests.h"
 
@@ -52,15 +51,17 @@ std::optional<control::Error> not_here(const Config& config) {
   return make_error(control::Error::UNAVAILABLE, "parent",
                     fmt::format("this is an aggregator: the rules and jobs are those of its "
                                 "parent at {}",
-                                control::to_string(*config.parent)));
+                                control::to_string(config.parent->addresses)));
 }
 
-// Answers with `reply`, whose `part` takes what stages say of a change.
-template <typename Part>
-SiteStages::Told with_warnings(Envelope reply, Part* (Envelope::*part)(), const Answer& answer) {
-  return [reply = std::move(reply), part, answer](const std::vector<std::string>& lines) {
+// Answers with `reply`, and with what stages say of the change.
+SiteStages::Told with_warnings(Envelope reply, const Answer& answer) {
+  return [reply = std::move(reply), answer](const std::vector<std::string>& lines) {
     Envelope told = reply;
-    for (const std::string& line : lines) (told.*part)()->add_warnings(line);
+    for (const std::string& line : lines) {
+      if (told.has_rule_reply()) told.mutable_rule_reply()->add_warnings(line);
+      if (told.has_job_reply()) told.mutable_job_reply()->add_warnings(line);
+    }
     answer(std::move(told));
   };
 }
@@ -78,6 +79,7 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       hello_(make_hello(config_.name, parts.incarnation)),
       lookups_(context_, names_),
       grammar_(site_grammar(&names_)),
+      store_(parts.store),
       jobs_(state_),
       stages_(context_, clock_),
       forward_(stages_, links_),
@@ -86,22 +88,24 @@ SiteAdministration::SiteAdministration(const Parts& parts)
   if (allocation::find_policy(config_.policy)->needs_elsewhere) totals_.emplace();
 }
 
-Result<std::unique_ptr<SiteAdministration>> SiteAdministration::open(const Parts& parts) {
+Result<std::unique_ptr<SiteAdministration>> SiteAdministration::open(
+    const Parts& parts, const control::StateStore::Loaded& records) {
   std::unique_ptr<SiteAdministration> site(new SiteAdministration(parts));
-  VPFS_TRY(site->load());
+  VPFS_TRY(site->load(records, parts.lost));
   VPFS_TRY(site->open_ports());
   return site;
 }
 
-Result<void> SiteAdministration::load() {
-  auto journal = control::Journal::open(config_.journal, calls_);
-  if (!journal) return fail("journal: " + journal.error().message, journal.error().code);
+Result<void> SiteAdministration::load(const control::StateStore::Loaded& records,
+                                      std::function<void()> lost) {
   std::vector<std::string> notes;
-  auto live = control::LiveState::load(std::move(*journal), grammar_, wall_clock_now(), notes);
+  auto live = control::LiveState::replay(records, grammar_, wall_clock_now(), notes);
   if (!live) return fail("journal: " + live.error().message, live.error().code);
   live_ = std::move(*live);
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
   rules_ = std::make_unique<control::RuleAdministration>(*live_, names_, wall_clock_now);
+  book_ = std::make_unique<SiteBook>(context_, clock_, store_, *live_, *rules_, live_->is_behind(),
+                                     std::move(lost), SiteBook::Limits());
   use_composed();
   return {};
 }
@@ -149,6 +153,7 @@ void SiteAdministration::start() {
 
 void SiteAdministration::stop() {
   if (std::exchange(is_stopped_, true)) return;
+  if (book_ != nullptr) book_->stop();
   stages_.stop();
   timer_.cancel();
   if (port_ != nullptr) port_->stop();
@@ -157,7 +162,8 @@ void SiteAdministration::stop() {
 }
 
 void SiteAdministration::tick() {
-  if (rules_->tick()) put_into_force();
+  book_->tick();
+  put_into_force();
   stages_.tick();
   if (++ticks_ % kTicksBetweenSweeps == 0) jobs_.sweep();
   timer_.expires_after(kTick);
@@ -234,27 +240,35 @@ void SiteAdministration::answer(const Envelope& request, const Caller& caller, c
 void SiteAdministration::answer_rule(const Envelope& request, const Caller& caller,
                                      const Answer& answer, control::ReadRequest& read) {
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
+  if (control::RuleAdministration::changes_book(request)) {
+    return change(request, caller, answer, read);
+  }
   auto outcome = rules_->rule(request.rule(), caller, read);
-  put_into_force();
   if (!outcome) return answer(std::move(outcome.error()));
   Envelope reply;
   *reply.mutable_rule_reply() = std::move(*outcome);
-  if (!changes(request) || request.rule().dry_run()) return answer(std::move(reply));
-  stages_.when_answered(kStagesAnswerWithin,
-                        with_warnings(std::move(reply), &Envelope::mutable_rule_reply, answer));
+  answer(std::move(reply));
 }
 
 void SiteAdministration::answer_job(const Envelope& request, const Caller& caller,
                                     const Answer& answer) {
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
-  auto outcome = rules_->job(request.job(), caller);
-  put_into_force();
-  if (!outcome) return answer(std::move(outcome.error()));
+  control::ReadRequest nothing;
+  if (changes(request)) return change(request, caller, answer, nothing);
   Envelope reply;
-  *reply.mutable_job_reply() = std::move(*outcome);
-  if (!changes(request)) return answer(std::move(reply));
-  stages_.when_answered(kStagesAnswerWithin,
-                        with_warnings(std::move(reply), &Envelope::mutable_job_reply, answer));
+  *reply.mutable_job_reply() = rules_->list_jobs(caller);
+  answer(std::move(reply));
+}
+
+void SiteAdministration::change(const Envelope& request, const Caller& caller, const Answer& answer,
+                                control::ReadRequest& read) {
+  book_->change(request, caller, std::move(read),
+                [this, answer](std::expected<Envelope, control::Error> outcome) {
+                  put_into_force();
+                  if (!outcome) return answer(std::move(outcome.error()));
+                  stages_.when_answered(kStagesAnswerWithin,
+                                        with_warnings(std::move(*outcome), answer));
+                });
 }
 
 std::unique_ptr<control::Link> SiteAdministration::make_link(const Caller& /*caller*/) {

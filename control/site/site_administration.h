@@ -23,11 +23,12 @@
 #include "control/coordinator/links/parent_link.h"
 #include "control/coordinator/links/stage_links.h"
 #include "control/metrics/http_port.h"
+#include "control/site/site_book.h"
 #include "control/site/site_forward.h"
 #include "control/site/site_jobs.h"
 #include "control/site/site_numbers.h"
 #include "control/site/site_stages.h"
-#include "control/store/file_calls.h"
+#include "control/store/store_thread.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
 
@@ -46,11 +47,15 @@ class SiteAdministration final : private control::Owner {
     StageLinks& links;
     const ParentLink* parent;  // null: it is not an aggregator
     std::uint64_t incarnation;
+    control::StoreCaller& store;
+    std::function<void()> lost;  // called when the store says that another coordinator leads
   };
 
-  // All parts outlive it. The journal is read, what was due has ended, jobs have what they are
-  // entitled to, and the ports are open. The error names the key of the configuration.
-  [[nodiscard]] static Result<std::unique_ptr<SiteAdministration>> open(const Parts& parts);
+  // All parts outlive it. The records of the store are replayed, what was due has ended, jobs have
+  // what they are entitled to, and the ports are open. The error names the key of the
+  // configuration, or the place of the record.
+  [[nodiscard]] static Result<std::unique_ptr<SiteAdministration>> open(
+      const Parts& parts, const control::StateStore::Loaded& records);
   ~SiteAdministration() override { stop(); }
 
   // Serves from now on.
@@ -79,7 +84,8 @@ class SiteAdministration final : private control::Owner {
 
  private:
   explicit SiteAdministration(const Parts& parts);
-  [[nodiscard]] Result<void> load();
+  [[nodiscard]] Result<void> load(const control::StateStore::Loaded& records,
+                                  std::function<void()> lost);
   [[nodiscard]] Result<void> open_ports();
 
   // control::Owner, on the threads of the ports.
@@ -98,6 +104,8 @@ class SiteAdministration final : private control::Owner {
                    const control::Answer& answer, control::ReadRequest& read);
   void answer_job(const control::Envelope& request, const control::Caller& caller,
                   const control::Answer& answer);
+  void change(const control::Envelope& request, const control::Caller& caller,
+              const control::Answer& answer, control::ReadRequest& read);
   // Tells jobs and stages if the book has changed.
   void put_into_force();
   void use_composed();
@@ -115,9 +123,10 @@ class SiteAdministration final : private control::Owner {
   control::HostNames names_;
   control::NameLookups lookups_;
   stage::Config grammar_;
-  control::FileCalls calls_;
+  control::StoreCaller& store_;
   std::unique_ptr<control::LiveState> live_;
   std::unique_ptr<control::RuleAdministration> rules_;
+  std::unique_ptr<SiteBook> book_;
   SiteJobs jobs_;
   SiteStages stages_;
   SiteForward forward_;

@@ -50,6 +50,7 @@ ordered_json describe(const StageLinks::Counters& links) {
 ordered_json describe(const ParentLink::Status& parent) {
   ordered_json row;
   row["address"] = parent.address;
+  row["addresses"] = parent.addresses;
   row["connected"] = parent.is_connected;
   row["leads"] = parent.is_led;
   row["problem"] = parent.problem;

@@ -1,8 +1,14 @@
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -11,7 +17,7 @@
 
 namespace vpfs::control {
 
-// The system calls that a journal makes. Each returns what the call of its name returns: -1 with
+// The system calls that stores make. Each returns what the call of its name returns: -1 with
 // errno on an error. A test overrides them to make one fail, or to end in the middle.
 class FileCalls {
  public:
@@ -25,6 +31,12 @@ class FileCalls {
     struct stat open = {};
     return ::fstat(file, &open) == 0 ? open.st_mode : 0;
   }
+  // In bytes; nothing, with errno: it cannot be told.
+  [[nodiscard]] virtual std::optional<std::uint64_t> size_of(int file) {
+    struct stat open = {};
+    if (::fstat(file, &open) != 0) return std::nullopt;
+    return static_cast<std::uint64_t>(open.st_size);
+  }
   [[nodiscard]] virtual ssize_t read(int file, void* to, std::size_t size) {
     return ::read(file, to, size);
   }
@@ -37,6 +49,8 @@ class FileCalls {
   [[nodiscard]] virtual int rename(const char* from, const char* to) {
     return std::rename(from, to);
   }
+  // Fails with EEXIST if `to` is there.
+  [[nodiscard]] virtual int link(const char* from, const char* to) { return ::link(from, to); }
   [[nodiscard]] virtual int unlink(const char* path) { return ::unlink(path); }
   [[nodiscard]] virtual int flock(int file, int operation) { return ::flock(file, operation); }
   // Whether the open file is the one that has this name.
@@ -45,6 +59,20 @@ class FileCalls {
     struct stat named = {};
     return ::fstat(file, &open) == 0 && ::stat(path, &named) == 0 && open.st_dev == named.st_dev &&
            open.st_ino == named.st_ino;
+  }
+  // The names in a directory, in any order; nothing, with errno: it cannot be read.
+  [[nodiscard]] virtual std::optional<std::vector<std::string>> names_in(const char* directory) {
+    DIR* const open = ::opendir(directory);
+    if (open == nullptr) return std::nullopt;
+    std::vector<std::string> names;
+    errno = 0;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing else has this DIR
+    while (const dirent* const entry = ::readdir(open)) names.emplace_back(entry->d_name);
+    const int error = errno;
+    ::closedir(open);
+    errno = error;
+    if (error != 0) return std::nullopt;
+    return names;
   }
   virtual void close(int file) { (void)::close(file); }
 };

@@ -73,6 +73,18 @@ Reply<Envelope> PortClient::next(std::uint64_t number, Duration patience) {
   return wait_for(*context_, session_->next(number, patience));
 }
 
+LeaderClient::LeaderClient(std::vector<PortAddress> addresses, ClientOptions options)
+    : context_(std::make_unique<asio::io_context>(1)),
+      session_(std::make_unique<LeaderSession>(std::move(addresses), std::move(options))) {}
+
+LeaderClient::~LeaderClient() {
+  session_.reset();
+}
+
+Reply<Envelope> LeaderClient::ask(Envelope request, Duration patience) {
+  return wait_for(*context_, session_->ask(std::move(request), patience));
+}
+
 SiteClient::SiteClient(std::vector<PortAddress> ports, ClientOptions options)
     : ports_(std::move(ports)),
       options_(std::move(options)),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/wire/client_session.h"
+#include "control/wire/leader/leader_session.h"
 
 namespace vpfs::control {
 
@@ -30,6 +31,24 @@ class PortClient {
   void close();
   std::unique_ptr<asio::io_context> context_;
   std::unique_ptr<ClientSession> session_;
+};
+
+// The one of several coordinators that leads, for a program that waits for each answer. Its calls
+// block.
+class LeaderClient {
+ public:
+  LeaderClient(std::vector<PortAddress> addresses, ClientOptions options);
+  ~LeaderClient();
+  LeaderClient(const LeaderClient&) = delete;
+  LeaderClient& operator=(const LeaderClient&) = delete;
+
+  // As those of LeaderSession.
+  [[nodiscard]] const Hello* hello() const { return session_->hello(); }
+  [[nodiscard]] Reply<Envelope> ask(Envelope request, Duration patience);
+
+ private:
+  std::unique_ptr<asio::io_context> context_;
+  std::unique_ptr<LeaderSession> session_;
 };
 
 // The control ports of a site, asked side by side by one thread. Its calls block until each port

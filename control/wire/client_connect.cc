@@ -120,13 +120,17 @@ net::Task<ConnectedSocket> connect_endpoints(std::string host, std::vector<net::
 
 }  // namespace
 
-net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions options) {
+net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions options,
+                                          std::vector<net::Endpoint> known) {
   if (address.is_unix()) {
     co_return co_await connect_unix(std::move(address.path), std::move(options));
   }
-  auto endpoints = co_await look_up(address);
-  VPFS_CO_TRY(endpoints);
-  co_return co_await connect_endpoints(address.host, std::move(*endpoints), options.connect_within);
+  if (known.empty()) {
+    auto endpoints = co_await look_up(address);
+    VPFS_CO_TRY(endpoints);
+    known = std::move(*endpoints);
+  }
+  co_return co_await connect_endpoints(address.host, std::move(known), options.connect_within);
 }
 
 net::Task<Connected> connect_host(std::string host, std::vector<net::Endpoint> endpoints,

@@ -11,9 +11,11 @@
 namespace vpfs::control {
 
 // A connected socket. The error is a sentence: no such socket, no permission (and whose group to
-// join), no process listens, ... Ports on TCP speak TLS on it.
+// join), no process listens, ... Ports on TCP speak TLS on it. Without `endpoints` the host is
+// looked up.
 using ConnectedSocket = std::expected<net::StreamSocket, std::string>;
-[[nodiscard]] net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions options);
+[[nodiscard]] net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions options,
+                                                        std::vector<net::Endpoint> endpoints = {});
 
 // A connected channel, before the TLS handshake. The error is as above.
 using Connected = std::expected<std::shared_ptr<net::Channel>, std::string>;

@@ -28,6 +28,8 @@ struct ClientOptions {
   Hello::Role role = Hello::ADMINISTRATOR;
   std::shared_ptr<net::TlsContext> tls;  // shared by connections; ports on TCP need it
   Duration connect_within = std::chrono::seconds(5);
+  // The same where several are tried, one of which leads.
+  Duration connect_each_within = std::chrono::seconds(1);
   Versions versions;
   // For errors: the program that is asked, and the key of its configuration with the socket.
   std::string peer = "proxy";

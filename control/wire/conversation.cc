@@ -138,6 +138,12 @@ void Conversation::take_greeting() {
                             coordinator_.name(), coordinator_.program()),
                 Error::INVALID, "this stage looks for a coordinator");
   }
+  if (is_standby(coordinator_)) {
+    // It waits for no reason.
+    refusal_ = "is a standby, and does not lead";
+    ended_ = true;
+    return;
+  }
   greeted_ = true;
   set_caller(std::move(caller_));
 }

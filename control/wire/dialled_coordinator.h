@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "control/wire/control.pb.h"
@@ -10,7 +11,8 @@ namespace vpfs::control {
 
 // The coordinator that a port connects to, as administrators see it.
 struct DialledCoordinator {
-  std::string address;
+  std::string address;                      // that is connected, or was tried last
+  std::vector<std::string> addresses = {};  // all that the configuration has
   bool connected = false;
   std::string name = {};     // of the coordinator; "" before the first connection
   WallTime since = {};       // for as long it has been connected, or not

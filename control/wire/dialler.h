@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <asio/steady_timer.hpp>
 
@@ -13,6 +14,7 @@
 #include "control/wire/client_connect.h"
 #include "control/wire/dialled_coordinator.h"
 #include "control/wire/host_lookup.h"
+#include "control/wire/leader/address_round.h"
 #include "control/wire/port_address.h"
 #include "control/wire/port_connection.h"
 #include "net/tls.h"
@@ -22,22 +24,25 @@ namespace vpfs::control {
 class PortState;
 
 // Keeps a connection from a port to its coordinator: connects, says Hello, has it served as a peer
-// that may change everything, and connects again when it has ended, at first soon, then slowly.
+// that may change everything, and connects again when it has ended.
+//
+// One of several addresses leads. After a failure the next one is tried at once. When all have
+// failed it pauses, at first for a short time, then longer.
 //
 // A problem is logged when it is another one than before. Belongs to the port's thread, except
 // status().
 class Dialler {
  public:
   struct Target {
-    PortAddress address;
-    std::shared_ptr<net::TlsContext> tls;  // null for a UNIX socket
+    std::vector<PortAddress> addresses;    // at least one
+    std::shared_ptr<net::TlsContext> tls;  // null if all are UNIX sockets
   };
 
   explicit Dialler(PortState& port);
   Dialler(const Dialler&) = delete;
   Dialler& operator=(const Dialler&) = delete;
 
-  // From now on this one, or none. With the same address a connection stays as it is.
+  // From now on these, or none. A connection to one of them stays as it is.
   void use(const std::optional<Target>& target);
   // Closes the connection once what is there was sent. No other is made.
   void stop();
@@ -50,25 +55,33 @@ class Dialler {
 
  private:
   void start();
+  [[nodiscard]] bool keeps_connection(const std::optional<Target>& target) const;
   [[nodiscard]] net::Task<> run();
   // Connects and serves; why it ended.
-  [[nodiscard]] net::Task<std::string> attempt(Target target);
-  [[nodiscard]] net::Task<std::string> serve(Target target);
-  [[nodiscard]] net::Task<Connected> connect(Target target);
+  [[nodiscard]] net::Task<std::string> attempt(PortAddress address);
+  [[nodiscard]] net::Task<std::string> serve(PortAddress address);
+  [[nodiscard]] net::Task<Connected> connect(PortAddress address,
+                                             std::shared_ptr<net::TlsContext> tls);
+  [[nodiscard]] Duration patience() const;
+  void expect_hello();
   [[nodiscard]] net::Task<> pause();
   void wake_up();
-  void note_dial();
+  void note_dial(const PortAddress& address);
   void note_connected();
-  void note_problem(const std::string& problem);
+  // Goes on to the next address. Whether a pause is due.
+  [[nodiscard]] bool note_end(const std::string& problem);
   void log_problem(const std::string& problem);
 
   PortState& port_;
   std::optional<Target> target_;
-  std::uint64_t round_ = 0;  // counts targets
+  AddressRound round_;         // of its addresses
+  std::uint64_t changes_ = 0;  // of the target, that ended a connection or an attempt
   bool running_ = false;
   bool stopped_ = false;
   asio::steady_timer wake_;  // what run() waits for, when it is not serving
-  std::unique_ptr<HostLookup> lookup_;
+  asio::steady_timer hello_timer_;
+  Duration hello_within_;
+  HostLookups lookups_;
   std::shared_ptr<PortConnection> connection_;  // shared with its task
   std::optional<TimePoint> connected_at_;       // the present connection has said Hello
   Duration pause_;

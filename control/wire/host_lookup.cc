@@ -1,5 +1,6 @@
 #include "control/wire/host_lookup.h"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -80,6 +81,18 @@ net::Task<HostLookup::Found> HostLookup::wait(Duration patience) {
   const std::lock_guard lock(shared->mutex);
   if (shared->found) co_return *shared->found;
   co_return std::unexpected("its host's name was not found in time");
+}
+
+net::Task<HostLookup::Found> HostLookups::find(PortAddress address, Duration patience) {
+  const auto is_its = [&](const auto& each) { return each->address() == address; };
+  auto place = std::ranges::find_if(under_way_, is_its);
+  if (place == under_way_.end()) {
+    place = under_way_.insert(place, std::make_unique<HostLookup>(context_, address));
+  }
+  HostLookup& lookup = **place;
+  HostLookup::Found found = co_await lookup.wait(patience);
+  if (lookup.is_done()) std::erase_if(under_way_, is_its);
+  co_return found;
 }
 
 }  // namespace vpfs::control

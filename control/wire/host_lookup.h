@@ -40,4 +40,19 @@ class HostLookup {
   const std::shared_ptr<Shared> shared_;  // with the thread
 };
 
+// Those of several hosts. One that hangs is waited for again, so that there are never many. Belongs
+// to the strand of its context.
+class HostLookups {
+ public:
+  explicit HostLookups(asio::io_context& context) : context_(context) {}
+
+  // REQUIRES: the address is not a UNIX socket's. An error after `patience`. One coroutine at a
+  // time.
+  [[nodiscard]] net::Task<HostLookup::Found> find(PortAddress address, Duration patience);
+
+ private:
+  asio::io_context& context_;
+  std::vector<std::unique_ptr<HostLookup>> under_way_;
+};
+
 }  // namespace vpfs::control

@@ -1,7 +1,10 @@
 #include "control/wire/port_address.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
+#include "base/joined.h"
 #include "net/endpoint.h"
 #include "net/unix_socket.h"
 
@@ -37,6 +40,12 @@ std::string to_string(const PortAddress& address) {
   const bool ipv6 = address.host.find(':') != std::string::npos;
   return ipv6 ? fmt::format("[{}]:{}", address.host, address.port)
               : fmt::format("{}:{}", address.host, address.port);
+}
+
+std::string to_string(std::span<const PortAddress> addresses) {
+  std::vector<std::string> texts;
+  for (const PortAddress& address : addresses) texts.push_back(to_string(address));
+  return joined(texts);
 }
 
 }  // namespace vpfs::control

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,5 +23,7 @@ struct PortAddress {
 // error names the text.
 [[nodiscard]] Result<PortAddress> parse_port_address(std::string_view text);
 [[nodiscard]] std::string to_string(const PortAddress& address);
+// "stor0:7311, /run/x.sock".
+[[nodiscard]] std::string to_string(std::span<const PortAddress> addresses);
 
 }  // namespace vpfs::control

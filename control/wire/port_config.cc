@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "control/wire/config_words.h"
-#include "control/wire/port_address.h"
+#include "control/wire/leader/address_list.h"
 #include "control/wire/rights.h"
 #include "net/endpoint.h"
 #include "net/tls.h"
@@ -59,27 +59,17 @@ void read_path(ConfigReader& control, std::string_view key, std::string* path) {
   }
 }
 
-// Whether the coordinator is reached over TCP.
-bool read_coordinator(ConfigReader& control, PortConfig& config) {
-  if (!control.get("coordinator", &config.coordinator)) return false;
-  const auto address = parse_port_address(config.coordinator);
-  if (address) return !address->is_unix();
-  control.report("coordinator",
-                 fmt::format("\"{}\" is not an address: expected the path of a socket "
-                             "(/run/vpfs/stages.sock) or HOST:PORT",
-                             config.coordinator));
-  return false;
-}
-
 void read_tcp(ConfigReader& control, PortConfig& config, MayDial may_dial) {
   if (control.get("tcp", &config.tcp)) {
     if (const auto parts = net::split_address(config.tcp); !parts) {
       control.report("tcp", parts.error().message);
     }
   }
-  const bool dials = may_dial == MayDial::yes && read_coordinator(control, config);
+  std::vector<PortAddress> coordinators;
+  if (may_dial == MayDial::yes) coordinators = read_addresses(control, "coordinator");
+  for (const PortAddress& each : coordinators) config.coordinators.push_back(to_string(each));
   // The HTTP port of the same mapping has them too.
-  const bool needs_tls = control.has("tcp") || control.has("https") || dials;
+  const bool needs_tls = control.has("tcp") || control.has("https") || any_is_tcp(coordinators);
   for (const char* key : {"certificate", "key", "ca"}) {
     if (needs_tls && !control.has(key)) {
       control.report(key, "is missing: TLS needs control.certificate, control.key and control.ca");
@@ -161,8 +151,8 @@ void check_port_config(const PortConfig& config, ConfigErrors& errors) {
   if (!config.enabled()) return;
   const auto problem = [&](const Error& error) { errors.add(error.place(), error.text()); };
   if (const auto access = resolve_access(config); !access) problem(access.error());
-  const auto coordinator = parse_port_address(config.coordinator);
-  const bool dials_tcp = config.dials() && coordinator && !coordinator->is_unix();
+  const auto coordinators = parse_addresses(config.coordinators);
+  const bool dials_tcp = coordinators && any_is_tcp(*coordinators);
   if (config.tcp.empty() && !dials_tcp) return;
   const net::TlsFiles files = {config.certificate, config.key, config.ca};
   const auto side = config.tcp.empty() ? net::TlsSide::client : net::TlsSide::server;

@@ -37,13 +37,13 @@ struct PortConfig {
   std::vector<Principal> readers;
   std::vector<Principal> writers;
   std::string audit;  // a file; "": none
-  // Where the coordinator is that this port connects to, as parse_port_address() reads it; over TCP
-  // with the certificate, key and CA of the port. "": none.
-  std::string coordinator;
+  // Where the coordinator may be that this port connects to, as parse_port_address() reads it; over
+  // TCP with the certificate, key and CA of the port.
+  std::vector<std::string> coordinators;
   bool operator==(const PortConfig&) const = default;
 
   [[nodiscard]] bool enabled() const { return !socket.empty() || !tcp.empty() || dials(); }
-  [[nodiscard]] bool dials() const { return !coordinator.empty(); }
+  [[nodiscard]] bool dials() const { return !coordinators.empty(); }
 };
 
 // Whether a port may connect to a coordinator: that of a stage.

@@ -37,6 +37,8 @@ class PortConnection final : public ConversationHost,
   void close();
   // The same after what is to be sent was sent.
   void close_when_sent();
+  // Closes it, and says why if nothing else has.
+  void close_because(std::string why);
   // Why a connection to a coordinator has ended.
   [[nodiscard]] const std::string& why_ended() const { return why_ended_; }
   // What the coordinator said of itself. REQUIRES: greeted().
@@ -72,8 +74,6 @@ class PortConnection final : public ConversationHost,
   void account();
   void check_coordinator(TimePoint now);
   [[nodiscard]] bool is_to_coordinator() const { return coordinator_.has_value(); }
-  // Closes it, and says why if nothing else has.
-  void close_because(std::string why);
   [[nodiscard]] Caller make_caller() const;
 
   PortState& port_;

@@ -44,6 +44,11 @@ struct PortLimits {
   // For the coordinator that this side connects to: the time without a message from it, and the
   // first and the longest pause before it is dialled again. The pause doubles and varies by half.
   Duration coordinator_silence = std::chrono::seconds(10);
+  // How long connecting to its only address may take, and to each of several. Each of several must
+  // have said Hello in the latter time, too. That time doubles up to the former while one accepts
+  // connections and is silent: it may be busy with the Hellos of many.
+  Duration dial = std::chrono::seconds(5);
+  Duration dial_each = std::chrono::seconds(1);
   Duration first_redial = std::chrono::milliseconds(100);
   Duration slowest_redial = std::chrono::seconds(2);
 

@@ -12,6 +12,7 @@
 
 #include "control/wire/accounts.h"
 #include "control/wire/command_text.h"
+#include "control/wire/leader/address_list.h"
 #include "control/wire/requests.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
@@ -64,12 +65,12 @@ Result<PortState::Settings> PortState::load(const PortConfig& config) {
   if (!access) return fail(fmt::format("{}: {}", access.error().place(), access.error().text()));
   settings.access = std::move(*access);
   const net::TlsFiles files = {config.certificate, config.key, config.ca};
-  if (!config.coordinator.empty()) {
-    auto address = parse_port_address(config.coordinator);
-    if (!address) return fail("control.coordinator: " + address.error().message);
+  if (config.dials()) {
+    auto addresses = parse_addresses(config.coordinators);
+    if (!addresses) return fail("control.coordinator: " + addresses.error().message);
     Dialler::Target& target = settings.coordinator.emplace();
-    target.address = std::move(*address);
-    if (!target.address.is_unix()) {
+    target.addresses = std::move(*addresses);
+    if (any_is_tcp(target.addresses)) {
       auto tls = net::TlsContext::load(files, net::TlsSide::client);
       if (!tls) return fail("control: " + tls.error().message, tls.error().code);
       target.tls = std::move(*tls);

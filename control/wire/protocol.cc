@@ -48,6 +48,14 @@ std::string describe(const Error& error) {
   return one_short_line(error.place().empty() ? error.text() : error.place() + ": " + error.text());
 }
 
+bool is_standby(const Hello& hello) {
+  return std::ranges::find(hello.capabilities(), kStandby) != hello.capabilities().end();
+}
+
+bool is_for_leader(const Error& error) {
+  return error.code() == Error::UNAVAILABLE && error.place() == "leader";
+}
+
 std::uint64_t new_incarnation() {
   std::random_device device;
   return std::uint64_t{device()} << 32U | device();

@@ -25,6 +25,12 @@ struct Versions {
 // "place: text", as one short line.
 [[nodiscard]] std::string describe(const Error& error);
 
+// The capability of a coordinator that does not lead, but may do so later.
+inline constexpr std::string_view kStandby = "standby";
+[[nodiscard]] bool is_standby(const Hello& hello);
+// Whether it is the refusal of a coordinator that does not lead. Nothing was done.
+[[nodiscard]] bool is_for_leader(const Error& error);
+
 // For Hello: a random number, which no other process has.
 [[nodiscard]] std::uint64_t new_incarnation();
 

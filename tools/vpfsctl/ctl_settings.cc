@@ -1,8 +1,44 @@
 #include "tools/vpfsctl/ctl_settings.h"
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/wire/leader/address_list.h"
 #include "tools/vpfsctl/site/coordinator_client.h"
 
 namespace vpfs::ctl {
+namespace {
+
+// Without the parts of a text that has none.
+void add_parts(std::string_view text, std::vector<std::string_view>& parts) {
+  while (!text.empty()) {
+    const std::size_t end = text.find(',');
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+    if (text.empty()) parts.emplace_back();
+  }
+}
+
+}  // namespace
+
+Result<std::vector<control::PortAddress>> coordinators_of(const CtlSettings& settings) {
+  std::vector<std::string_view> parts;
+  for (const std::string& text : settings.coordinators) add_parts(text, parts);
+  std::vector<control::PortAddress> addresses;
+  for (const std::string_view part : parts) {
+    auto address = control::parse_port_address(part);
+    if (!address) return fail("--coordinator: " + address.error().message);
+    const bool is_known = std::ranges::find(addresses, *address) != addresses.end();
+    if (!is_known) addresses.push_back(std::move(*address));
+  }
+  if (addresses.size() <= control::kMostAddresses) return addresses;
+  return fail(fmt::format("--coordinator: these are {} endpoints; there may be {}",
+                          addresses.size(), control::kMostAddresses));
+}
 
 Result<void> check_for_coordinator(const CtlSettings& settings) {
   const Command& command = settings.command;

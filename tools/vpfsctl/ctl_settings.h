@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/wire/port_address.h"
 #include "net/tls.h"
 #include "tools/vpfsctl/site/command.h"
 #include "tools/vpfsctl/site/targets.h"
@@ -16,7 +17,9 @@ namespace vpfs::ctl {
 struct CtlSettings {
   Command command;
   TargetOptions targets;
-  std::string coordinator;          // its endpoint; "": proxies are asked themselves
+  // Endpoints of its processes, each with commas between several. None: proxies are asked
+  // themselves.
+  std::vector<std::string> coordinators;
   std::vector<std::string> stages;  // of the coordinator; none: all
   net::TlsFiles tls;
   std::string timeout = "5s";
@@ -24,6 +27,10 @@ struct CtlSettings {
   bool names_only = false;  // of lists
   TopSettings top;
 };
+
+// Where the coordinator's processes are, each once. The error names --coordinator.
+[[nodiscard]] Result<std::vector<control::PortAddress>> coordinators_of(
+    const CtlSettings& settings);
 
 // An error: a coordinator cannot be asked for that.
 [[nodiscard]] Result<void> check_for_coordinator(const CtlSettings& settings);

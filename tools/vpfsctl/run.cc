@@ -263,16 +263,15 @@ std::vector<ProxyAnswer> ask(CoordinatorClient& coordinator, const CtlSettings& 
   return answers;
 }
 
-ExitCode run_with_coordinator(const CtlSettings& settings, SiteOptions options,
+ExitCode run_with_coordinator(const std::vector<control::PortAddress>& addresses,
+                              const CtlSettings& settings, SiteOptions options,
                               const control::Envelope& request, const UsageErrors& usage_error,
                               const std::string& version) {
-  const auto address = control::parse_port_address(settings.coordinator);
-  if (!address) return usage_error("--coordinator: " + address.error().message);
   if (settings.command.verb == Verb::top) {
-    return run_site_top(*address, std::move(options), settings.top, settings.stages, request,
+    return run_site_top(addresses, std::move(options), settings.top, settings.stages, request,
                         version);
   }
-  CoordinatorClient coordinator(*address, std::move(options));
+  CoordinatorClient coordinator(addresses, std::move(options));
   if (settings.command.verb == Verb::stat && !settings.json) {
     return run_site_stat(coordinator, settings.top, settings.stages, request);
   }
@@ -309,12 +308,15 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
     }
   }
   Result<SiteOptions> options = site_options(settings.tls, *timeout, version);
-  if (!settings.coordinator.empty()) {
+  const auto coordinators = coordinators_of(settings);
+  if (!coordinators) return usage_error(coordinators.error().message);
+  if (!coordinators->empty()) {
     if (const auto good = check_for_coordinator(settings); !good) {
       return usage_error(good.error().message);
     }
     if (!options) return usage_error(options.error().message);
-    return run_with_coordinator(settings, std::move(*options), *request, usage_error, version);
+    return run_with_coordinator(*coordinators, settings, std::move(*options), *request, usage_error,
+                                version);
   }
   if (!settings.stages.empty()) return usage_error("--stage needs --coordinator");
   Result<ChosenTargets> chosen =

@@ -50,9 +50,11 @@ void add_targets(const Command& app, CtlSettings& settings) {
   app.add_option("--proxies", settings.targets.file,
                  "ask all proxies of this file: an endpoint each line, and a name behind it")
       .value_name("FILE");
-  app.add_option("--coordinator", settings.coordinator,
-                 "ask this coordinator, and its proxies through it: unix:PATH, PATH or HOST:PORT")
-      .value_name("ENDPOINT");
+  app.add_option("--coordinator", settings.coordinators,
+                 "ask the coordinator, and its proxies through it; several with commas: the one "
+                 "of them that leads")
+      .value_name("ENDPOINT")
+      .one_value_each_time();
   app.add_option("--stage", settings.stages,
                  "ask only this proxy of the coordinator; may be given several times")
       .value_name("NAME")
@@ -300,8 +302,8 @@ int run(int argc, char** argv) {
   const vpfs::ctl::TargetOptions& targets = settings.targets;
   const bool names_proxies = !targets.proxies.empty() || targets.all || !targets.file.empty();
   if (const char* environment = std::getenv("VPFS_COORDINATOR");
-      environment != nullptr && settings.coordinator.empty() && !names_proxies) {
-    settings.coordinator = environment;
+      environment != nullptr && settings.coordinators.empty() && !names_proxies) {
+    settings.coordinators = {environment};
   }
   settings.top.json = settings.json;
   return static_cast<int>(vpfs::ctl::run(settings, std::string(vpfs::version())));

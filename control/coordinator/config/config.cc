@@ -8,6 +8,7 @@
 #include "base/config_file.h"
 #include "control/allocation/allocation_policy.h"
 #include "control/metrics/http_tls.h"
+#include "control/wire/leader/address_list.h"
 #include "control/wire/rights.h"
 #include "schedulers/share.h"
 
@@ -84,6 +85,15 @@ void read_times(ConfigReader& reader, Config& config) {
   }
 }
 
+void read_state(ConfigReader& reader, Config& config) {
+  config.store = read_store(reader, config.name);
+  if (!config.store) reader.require("journal");
+  if (reader.get("journal", &config.journal) && config.store) {
+    reader.report("journal",
+                  "is for a coordinator that is alone: with `store` its rules are there");
+  }
+}
+
 void read_jobs(ConfigReader& reader, Config& config) {
   reader.for_each("jobs", [&](ConfigReader& entry) {
     JobConfig job;
@@ -129,9 +139,9 @@ std::optional<control::PortAddress> read_address(ConfigReader& reader) {
   return std::nullopt;
 }
 
-void need_tls(ConfigReader& reader, const net::TlsFiles& files) {
+void need_tls(ConfigReader& reader, const net::TlsFiles& files, const char* key = "address") {
   if (!files.certificate.empty() && !files.key.empty() && !files.ca.empty()) return;
-  reader.report("address", "TCP needs `certificate`, `key` and `ca` beside it");
+  reader.report(key, "TCP needs `certificate`, `key` and `ca` beside it");
 }
 
 void read_stages(ConfigReader& reader, Config& config) {
@@ -174,8 +184,17 @@ void read_parent(ConfigReader& reader, Config& config) {
     reader.report("name", "is missing: the parent knows the aggregator by it");
   ConfigReader parent = reader.child("parent");
   if (config.dialling.certificate.empty()) read_tls_files(parent, config.dialling);
-  config.parent = read_address(parent);
-  if (config.parent && !config.parent->is_unix()) need_tls(parent, config.dialling);
+  const char* const key = parent.has("addresses") ? "addresses" : "address";
+  parent.require(key);
+  if (parent.has("address") && parent.has("addresses")) {
+    parent.report("address", "is beside `addresses`: expected one of them");
+  }
+  if (parent.has("address") && !parent.is_scalar("address")) {
+    return parent.report("address", "is a list: expected one address, or `addresses`");
+  }
+  std::vector<control::PortAddress> addresses = control::read_addresses(parent, key);
+  if (control::any_is_tcp(addresses)) need_tls(parent, config.dialling, key);
+  if (!addresses.empty()) config.parent.emplace(std::move(addresses));
 }
 
 void check_host(const Config& config, ConfigErrors& errors) {
@@ -195,7 +214,7 @@ void check_host(const Config& config, ConfigErrors& errors) {
 
 bool Config::dials_tcp() const {
   const auto is_tcp = [](const DialledStage& stage) { return !stage.address.is_unix(); };
-  return std::ranges::any_of(dial, is_tcp) || (parent && !parent->is_unix());
+  return std::ranges::any_of(dial, is_tcp) || (parent && control::any_is_tcp(parent->addresses));
 }
 
 Config parse_config(std::string_view text, ConfigErrors& errors) {
@@ -206,8 +225,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors) {
   read_policy(reader, config);
   read_times(reader, config);
   reader.get("cost_model", &config.cost_model);
-  reader.require("journal");
-  reader.get("journal", &config.journal);
+  read_state(reader, config);
   read_jobs(reader, config);
   read_stages(reader, config);
   read_parent(reader, config);

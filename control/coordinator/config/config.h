@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/config_reader.h"
 #include "control/allocation/pair.h"
+#include "control/coordinator/config/store_config.h"
 #include "control/metrics/http_config.h"
 #include "control/wire/port_address.h"
 #include "control/wire/port_config.h"
@@ -21,6 +22,12 @@ struct DialledStage {
   std::string name;  // "": as the stage calls itself
   control::PortAddress address;
   bool operator==(const DialledStage&) const = default;
+};
+
+// Where the processes of a coordinator listen for stages. One of them leads.
+struct ParentConfig {
+  std::vector<control::PortAddress> addresses;  // at least one
+  bool operator==(const ParentConfig&) const = default;
 };
 
 // What the administrator gives a virtual PFS on all stages together, by its name.
@@ -49,13 +56,14 @@ struct Config {
   Duration transit = std::chrono::milliseconds(500);
   std::uint32_t silent_cycles = 10;
   CycleKind cycle = CycleKind::fused;
-  std::string cost_model;  // "": that of the stages that are connected
-  std::string journal;
+  std::string cost_model;            // "": that of the stages that are connected
+  std::string journal;               // of the only coordinator of a site
+  std::optional<StoreConfig> store;  // or what several share
   std::vector<JobConfig> jobs;
   std::vector<DialledStage> dial;
   control::PortConfig listen;  // where stages dial in; its writers may be stages
   net::TlsFiles dialling;      // for stages and parents on TCP
-  std::optional<control::PortAddress> parent;
+  std::optional<ParentConfig> parent;
   control::PortConfig control;  // administrators
   control::HttpConfig http;
   std::string log = "stderr";

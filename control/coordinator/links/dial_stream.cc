@@ -15,7 +15,8 @@ net::Task<DialledStream> dial_stream(DialTarget target, Duration within,
   options.peer = std::move(target.peer);
   options.key = std::move(target.key);
   options.names_users = false;
-  auto socket = co_await control::connect_socket(target.address, std::move(options));
+  auto socket = co_await control::connect_socket(target.address, std::move(options),
+                                                 std::move(target.endpoints));
   VPFS_CO_TRY(socket);
   if (target.address.is_unix()) co_return net::make_ready_stream(std::move(*socket));
   net::keep_alive(socket->native_handle());

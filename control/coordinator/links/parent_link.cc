@@ -11,7 +11,8 @@
 #include <spdlog/spdlog.h>
 
 #include "base/one_line.h"
-#include "control/coordinator/links/dial_stream.h"
+#include "base/units.h"
+#include "control/wire/leader/address_list.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::coordinator {
@@ -21,11 +22,6 @@ using control::Envelope;
 using control::make_error;
 
 constexpr std::size_t kMostFrame = std::size_t{64} * 1024 * 1024;
-constexpr Duration kLeastPause = std::chrono::milliseconds(100);
-constexpr Duration kMostPause = std::chrono::seconds(2);
-constexpr Duration kConnect = std::chrono::seconds(5);
-// A parent without a lease says something at least as often.
-constexpr Duration kSilence = std::chrono::seconds(10);
 constexpr std::uint64_t kLongestLeaseUs = std::uint64_t{3600} * 1'000'000;
 
 allocation::Grant grant_of(const control::Allocation& from) {
@@ -62,10 +58,11 @@ void fill(control::FlowReport& to, const allocation::FlowCounters& from) {
 Result<std::unique_ptr<ParentLink>> ParentLink::make(asio::io_context& context, const Clock& clock,
                                                      const Config& config, LinkRoom& room,
                                                      allocation::Uplink& uplink,
-                                                     CycleRunner& runner, ParentHandler& handler) {
+                                                     CycleRunner& runner, ParentHandler& handler,
+                                                     const ParentLimits& limits) {
   std::unique_ptr<ParentLink> link(
-      new ParentLink(context, clock, config, room, uplink, runner, handler));
-  if (!config.parent->is_unix()) {
+      new ParentLink(context, clock, config, room, uplink, runner, handler, limits));
+  if (control::any_is_tcp(config.parent->addresses)) {
     auto tls = net::TlsContext::load(config.dialling, net::TlsSide::client);
     if (!tls) return fail("parent.certificate: " + tls.error().message, tls.error().code);
     link->tls_ = std::move(*tls);
@@ -75,7 +72,7 @@ Result<std::unique_ptr<ParentLink>> ParentLink::make(asio::io_context& context, 
 
 ParentLink::ParentLink(asio::io_context& context, const Clock& clock, const Config& config,
                        LinkRoom& room, allocation::Uplink& uplink, CycleRunner& runner,
-                       ParentHandler& handler)
+                       ParentHandler& handler, const ParentLimits& limits)
     : context_(context),
       clock_(clock),
       config_(config),
@@ -83,10 +80,14 @@ ParentLink::ParentLink(asio::io_context& context, const Clock& clock, const Conf
       uplink_(uplink),
       runner_(runner),
       handler_(handler),
+      limits_(limits),
+      round_(config.parent->addresses),
+      lookups_(context),
       dial_timer_(context),
       lease_timer_(context),
       silence_timer_(context),
-      pause_(kLeastPause) {}
+      pause_(limits.least_pause),
+      hello_within_(limits.connect_each) {}
 
 ParentLink::~ParentLink() {
   stop();
@@ -105,9 +106,14 @@ void ParentLink::stop() {
 }
 
 ParentLink::Status ParentLink::status() const {
+  std::vector<std::string> addresses;
+  for (const control::PortAddress& address : round_.addresses()) {
+    addresses.push_back(control::to_string(address));
+  }
   return {.is_connected = connection_state_ == State::connected,
           .is_led = is_led_,
-          .address = control::to_string(*config_.parent),
+          .address = address_,
+          .addresses = std::move(addresses),
           .problem = problem_,
           .term = term_,
           .sequence = sequence_};
@@ -115,16 +121,19 @@ ParentLink::Status ParentLink::status() const {
 
 void ParentLink::dial() {
   auto hello = handler_.hello();
-  if (!hello) return dial_later("it has no stage yet, so its cost model is not known");
+  if (!hello) {
+    note_problem("it has no stage yet, so its cost model is not known");
+    return dial_after_pause();
+  }
+  address_ = control::to_string(round_.current());
   asio::co_spawn(context_, connect(std::move(*hello)), asio::detached);
 }
 
 net::Task<> ParentLink::connect(control::Hello hello) {
-  DialTarget target = {.address = *config_.parent, .peer = "coordinator", .key = "stages.listen"};
-  DialledStream stream = co_await dial_stream(std::move(target), kConnect, tls_);
+  DialledStream stream = co_await open_stream(round_.current());
   if (is_stopped_) co_return;
   if (!stream) {
-    dial_later(stream.error());
+    go_on(stream.error());
     co_return;
   }
   hello_ = std::move(hello);
@@ -136,15 +145,46 @@ net::Task<> ParentLink::connect(control::Hello hello) {
   link_->open();
 }
 
-void ParentLink::dial_later(const std::string& problem) {
+net::Task<DialledStream> ParentLink::open_stream(control::PortAddress address) {
+  const Duration patience = round_.is_alone() ? limits_.connect : limits_.connect_each;
+  DialTarget target = {.address = address, .peer = "coordinator", .key = "stages.listen"};
+  if (!address.is_unix()) {
+    // A name service that hangs must not hold up the other addresses.
+    auto found = co_await lookups_.find(std::move(address), patience);
+    VPFS_CO_TRY(found);
+    target.endpoints = std::move(*found);
+  }
+  co_return co_await dial_stream(std::move(target), patience, tls_);
+}
+
+void ParentLink::go_on(const std::string& why) {
+  const bool was_connected = connection_state_ == State::connected;
   connection_state_ = State::away;
   if (is_stopped_) return;
-  if (problem_ != problem) {
-    spdlog::warn("parent {}: {}", control::to_string(*config_.parent), problem);
+  if (was_connected && clock_.now() - connected_at_ >= limits_.most_pause) round_.begin();
+  const bool have_all_failed = round_.fail(why);
+  // That one of several does not lead is told only if none does.
+  if (have_all_failed) {
+    note_problem(round_.problem());
+  } else if (was_connected) {
+    note_problem(address_ + ": " + why);
   }
+  have_all_failed ? dial_after_pause() : dial_after(Duration::zero());
+}
+
+void ParentLink::note_problem(const std::string& problem) {
+  const std::string of_one = round_.is_alone() ? " " + to_string(round_.current()) : "";
+  if (problem_ != problem) spdlog::warn("parent{}: {}", of_one, problem);
   problem_ = problem;
-  dial_timer_.expires_after(pause_);
-  pause_ = std::min(2 * pause_, kMostPause);
+}
+
+void ParentLink::dial_after_pause() {
+  dial_after(pause_);
+  pause_ = std::min(2 * pause_, limits_.most_pause);
+}
+
+void ParentLink::dial_after(Duration pause) {
+  dial_timer_.expires_after(pause);
   dial_timer_.async_wait([this](std::error_code error) {
     if (!error && !is_stopped_) dial();
   });
@@ -156,10 +196,20 @@ void ParentLink::opened(FrameLink& /*link*/) {
 }
 
 // A parent that hangs, or whose machine is gone, ends no connection. While its lease lasts it may
-// be silent.
+// be silent. One of several has less time for its Hello.
 void ParentLink::watch_silence() {
+  if (connection_state_ == State::greeting && !round_.is_alone()) {
+    silence_timer_.expires_after(hello_within_);
+    silence_timer_.async_wait([this](std::error_code error) {
+      if (error || is_stopped_ || connection_state_ != State::greeting) return;
+      const std::string why = "no answer within " + to_string(hello_within_);
+      hello_within_ = std::max(hello_within_, std::min(2 * hello_within_, limits_.connect));
+      lose(why);
+    });
+    return;
+  }
   const TimePoint last = std::max(heard_at_, uplink_.lease_end().value_or(heard_at_));
-  silence_timer_.expires_at(last + kSilence);
+  silence_timer_.expires_at(last + limits_.silence);
   silence_timer_.async_wait([this, last](std::error_code error) {
     if (error || is_stopped_ || link_ == nullptr) return;
     const bool said_nothing = heard_at_ <= last && uplink_.lease_end().value_or(last) <= last;
@@ -191,7 +241,7 @@ void ParentLink::lose(const std::string& why) {
   if (gone_.empty()) asio::post(context_, [this] { gone_.clear(); });
   gone_.push_back(std::move(link_));
   waiting_.reset();
-  dial_later(why);
+  go_on(why);
 }
 
 void ParentLink::greeted(const Envelope& envelope) {
@@ -200,17 +250,20 @@ void ParentLink::greeted(const Envelope& envelope) {
   if (!envelope.has_hello() || hello.role() != control::Hello::COORDINATOR) {
     return lose("it is not a coordinator");
   }
+  if (control::is_standby(hello)) return lose("it is a standby, and does not lead");
   if (!hello.policy().empty() && hello.policy() != config_.policy) {
     return lose(fmt::format("its policy is {}, that of this aggregator is {}: they must agree",
                             one_short_line(hello.policy()), config_.policy));
   }
   connection_state_ = State::connected;
+  connected_at_ = clock_.now();
+  hello_within_ = limits_.connect_each;
+  if (!round_.is_alone()) watch_silence();
   ++connections_;
   uplink_.connect();
   problem_.clear();
-  pause_ = kLeastPause;
-  spdlog::info("parent {} at {} is connected", one_short_line(hello.name()),
-               control::to_string(*config_.parent));
+  pause_ = limits_.least_pause;
+  spdlog::info("parent {} at {} is connected", one_short_line(hello.name()), address_);
 }
 
 void ParentLink::handle(const Envelope& envelope) {
@@ -285,7 +338,7 @@ void ParentLink::look_whether_led() {
   if (std::exchange(is_led_, is_led) == is_led) return;
   if (!is_led) {
     spdlog::warn("parent {}: its lease has ended: going on alone",
-                 control::to_string(*config_.parent));
+                 control::to_string(round_.addresses()));
   }
   handler_.led(is_led);
 }

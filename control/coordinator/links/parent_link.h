@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,15 +17,32 @@
 #include "control/allocation/uplink.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/links/cycle_runner.h"
+#include "control/coordinator/links/dial_stream.h"
 #include "control/coordinator/links/frame_link.h"
 #include "control/wire/framing.h"
+#include "control/wire/host_lookup.h"
+#include "control/wire/leader/address_round.h"
 #include "net/tls.h"
 
 namespace vpfs::coordinator {
 
+struct ParentLimits {
+  Duration connect = std::chrono::seconds(5);  // to its only address
+  // To each of several, and until it has said Hello. The latter time doubles up to that above while
+  // one accepts connections and is silent: it may be busy with the Hellos of many.
+  Duration connect_each = std::chrono::seconds(1);
+  // Before it is dialled again when all addresses have failed.
+  Duration least_pause = std::chrono::milliseconds(100);
+  Duration most_pause = std::chrono::seconds(2);
+  // A parent without a lease says something at least as often.
+  Duration silence = std::chrono::seconds(10);
+};
+
 // An aggregator's connection to its parent: the messages and the dialling of allocation::Uplink,
 // which has their sense. While the parent leads, its cycles are the only ones. Belongs to one
 // thread; it outlives the run of its io_context.
+//
+// One of several addresses leads. After a failure the next one is dialled at once.
 class ParentLink final : private FrameLink::FrameHandler {
  public:
   using Done = std::function<void(control::Envelope answer)>;
@@ -41,7 +59,8 @@ class ParentLink final : private FrameLink::FrameHandler {
   struct Status {
     bool is_connected = false;
     bool is_led = false;
-    std::string address;
+    std::string address;  // that is connected, or was dialled last
+    std::vector<std::string> addresses = {};
     std::string problem;  // why it is not connected
     std::uint64_t term = 0;
     std::uint64_t sequence = 0;
@@ -50,7 +69,8 @@ class ParentLink final : private FrameLink::FrameHandler {
   // All outlive it. The error names the key of the configuration.
   [[nodiscard]] static Result<std::unique_ptr<ParentLink>> make(
       asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
-      allocation::Uplink& uplink, CycleRunner& runner, ParentHandler& handler);
+      allocation::Uplink& uplink, CycleRunner& runner, ParentHandler& handler,
+      const ParentLimits& limits = ParentLimits());
   ~ParentLink() override;
 
   // Dials once the handler can say Hello.
@@ -65,11 +85,17 @@ class ParentLink final : private FrameLink::FrameHandler {
   enum class State : std::uint8_t { away, greeting, connected };
 
   ParentLink(asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
-             allocation::Uplink& uplink, CycleRunner& runner, ParentHandler& handler);
+             allocation::Uplink& uplink, CycleRunner& runner, ParentHandler& handler,
+             const ParentLimits& limits);
 
   void dial();
   [[nodiscard]] net::Task<> connect(control::Hello hello);
-  void dial_later(const std::string& problem);
+  [[nodiscard]] net::Task<DialledStream> open_stream(control::PortAddress address);
+  // Dials the next address, after a pause if all have failed.
+  void go_on(const std::string& why);
+  void note_problem(const std::string& problem);
+  void dial_after_pause();
+  void dial_after(Duration pause);
   void opened(FrameLink& link) override;
   void received(FrameLink& link, std::span<const std::byte> frame) override;
   void ended(FrameLink& link, const std::string& why) override;
@@ -103,6 +129,9 @@ class ParentLink final : private FrameLink::FrameHandler {
   allocation::Uplink& uplink_;
   CycleRunner& runner_;
   ParentHandler& handler_;
+  const ParentLimits limits_;
+  control::AddressRound round_;
+  control::HostLookups lookups_;
   std::shared_ptr<net::TlsContext> tls_;
   State connection_state_ = State::away;
   std::unique_ptr<FrameLink> link_;
@@ -112,6 +141,8 @@ class ParentLink final : private FrameLink::FrameHandler {
   asio::steady_timer lease_timer_;
   asio::steady_timer silence_timer_;
   Duration pause_;
+  Duration hello_within_;
+  std::string address_;  // that was dialled last
   std::string problem_ = "was not dialled yet";
   control::MessageMemory memory_;
   control::Envelope out_;
@@ -122,7 +153,8 @@ class ParentLink final : private FrameLink::FrameHandler {
   std::vector<allocation::FlowGrant> grants_;  // of that
   std::uint64_t term_ = 0;                     // of the last cycle
   std::uint64_t sequence_ = 0;
-  TimePoint heard_at_;  // something of the parent
+  TimePoint heard_at_;      // something of the parent
+  TimePoint connected_at_;  // the last connection
   bool is_led_ = false;
   bool is_stopped_ = false;
 };

@@ -166,6 +166,28 @@ def seen_of_control_attack(
     )
 
 
+TAKEOVER = Recorded(
+    {
+        "bench.control.takeover.measure": lambda _, __, case: {
+            **case.fields(),
+            **samples(["p50_ms", "p90_ms", "worst_ms"], case.store, case.leader),
+            "changes": case.times,
+            "lost": 0,
+        },
+        "bench.control.takeover.measure_idle": lambda _, __, seconds: {
+            "store": "etcd",
+            "coordinators": 3,
+            "requests_per_s": seconds / 3,
+            "requests_each": seconds / 9,
+        },
+        "bench.control.takeover.etcd.missing": lambda: "",
+    },
+    {
+        "--stores": Option(field("store")),
+        "--kills": Option(lambda row, value: row["leader"] != "killed" or row["times"] == int(value), ["7"]),
+    },
+)
+
 CONTROL_ATTACK = Recorded(
     {
         "bench.control.control_attack.measure": seen_of_control_attack,

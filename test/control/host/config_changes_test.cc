@@ -66,6 +66,8 @@ constexpr Change kChanges[] = {
     {"limits", "max_held_per_client: 9", "", "limits.max_held_per_client 9 -> auto"},
     {"control", "", "name: stor0", "control.name none -> stor0"},
     {"control", "coordinator: /run/c", "", "control.coordinator /run/c -> none"},
+    {"control", "coordinator: [/run/a, /run/b]", "coordinator: /run/b",
+     "control.coordinator /run/a, /run/b -> /run/b"},
     {"control", "", "fallback: 5 MiB/s", "control.fallback configured -> 5 MiB/s"},
     {"program", "", "status_file: s.json", "program.status_file none -> s.json"},
     {"program", "log: /var/log/vpfs.log", "", "program.log /var/log/vpfs.log -> stderr"},

@@ -209,12 +209,12 @@ TEST_F(ControlSideTest, AReloadMayGiveAStageWithoutAPortItsCoordinator) {
   HostConfig config = config_;
   ASSERT_TRUE(side_.open(config, "127.0.0.1:3334"));
   EXPECT_FALSE(side_.coordinator());
-  config.control.coordinator = folder.path() / "stages";
+  config.control.coordinators = {folder.path() / "stages"};
   ASSERT_TRUE(side_.reload(config));
   auto stage = coordinator.greeted();
   ASSERT_TRUE(stage);
   ASSERT_TRUE(side_.coordinator());
-  EXPECT_EQ(side_.coordinator()->address, config.control.coordinator);
+  EXPECT_EQ(side_.coordinator()->address, config.control.coordinators[0]);
   Envelope ask;
   ask.set_id(1);
   ask.mutable_cycle()->set_want_report(true);
@@ -223,7 +223,7 @@ TEST_F(ControlSideTest, AReloadMayGiveAStageWithoutAPortItsCoordinator) {
   ASSERT_TRUE(flows && flows->has_flows());
   EXPECT_EQ(flows->flows().flows_size(), 3);
   EXPECT_TRUE(stage->receive());
-  config.control.coordinator = "";
+  config.control.coordinators.clear();
   ASSERT_TRUE(side_.reload(config));
   EXPECT_TRUE(stage->closed_within());
 }

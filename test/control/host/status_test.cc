@@ -84,11 +84,13 @@ class StatusTest : public ::testing::Test {
 TEST_F(StatusTest, TheCoordinatorIsShownOnceItIsConfiguredOrHasSentACycle) {
   EXPECT_FALSE(status().contains("coordinator"));
   coordinator_ = {.address = "coord:7311",
+                  .addresses = {"coord:7311", "/run/other"},
                   .since = WallTime(std::chrono::seconds(1'800'000'000)),
                   .problem = "refused: nothing listens there",
                   .problem_at = WallTime(std::chrono::seconds(1'800'000'060)),
                   .dials = 3};
   EXPECT_EQ(status()["coordinator"], (json{{"address", "coord:7311"},
+                                           {"addresses", {"coord:7311", "/run/other"}},
                                            {"connected", false},
                                            {"since", "2027-01-15T08:00:00Z"},
                                            {"dials", 3},

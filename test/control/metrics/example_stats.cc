@@ -96,6 +96,10 @@ control::StatsReply example_stats() {
   stats.set_allocated(true);
   stats.mutable_coordinator()->set_connected(true);
   stats.mutable_coordinator()->set_dials(3);
+  stats.mutable_coordinator()->set_address("coord2:7312");
+  for (const char* const each : {"coord1:7312", "coord2:7312"}) {
+    stats.mutable_coordinator()->add_addresses(each);
+  }
   fill_counters(*stats.mutable_retired(), 100);
   stats.set_virtual_pfs_retired(9);
   VirtualPfs& usual = *stats.add_virtual_pfs();

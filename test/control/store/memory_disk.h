@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "control/store/file_calls.h"
 
@@ -75,9 +78,13 @@ class MemoryDisk final : public FileCalls {
       found = names_.emplace(path, std::make_shared<File>()).first;
     }
     if ((flags & O_TRUNC) != 0) found->second->bytes.clear();
-    return add({.file = found->second});
+    return add({.file = found->second, .appends = (flags & O_APPEND) != 0});
   }
   mode_t mode_of(int /*file*/) override { return S_IFREG; }
+  std::optional<std::uint64_t> size_of(int file) override {
+    if (fails()) return std::nullopt;
+    return open_.at(file).file->bytes.size();
+  }
   ssize_t read(int file, void* to, std::size_t size) override {
     if (fails()) return -1;
     Open& open = open_.at(file);
@@ -90,9 +97,13 @@ class MemoryDisk final : public FileCalls {
   }
   ssize_t write(int file, const void* from, std::size_t size) override {
     last_write_size_ = size;
-    File& to = *open_.at(file).file;
+    Open& open = open_.at(file);
+    std::string& bytes = open.file->bytes;
     const auto store = [&](std::size_t count) {
-      to.bytes.append(static_cast<const char*>(from), std::min(count, size));
+      const std::string_view text(static_cast<const char*>(from), std::min(count, size));
+      const std::size_t place = open.appends ? bytes.size() : open.offset;
+      bytes.replace(place, std::min(text.size(), bytes.size() - place), text);
+      open.offset = place + text.size();
     };
     if (cut_ && cut_->first == calls_ + 1) store(cut_->second);
     const auto fault = faults_.find(calls_ + 1);
@@ -141,6 +152,21 @@ class MemoryDisk final : public FileCalls {
     names_.erase(from);
     return 0;
   }
+  int link(const char* from, const char* to) override {
+    if (fails()) return -1;
+    const auto found = names_.find(from);
+    errno = found == names_.end() ? ENOENT : EEXIST;
+    return found != names_.end() && names_.emplace(to, found->second).second ? 0 : -1;
+  }
+  std::optional<std::vector<std::string>> names_in(const char* directory) override {
+    if (fails()) return std::nullopt;
+    const std::string start = std::string(directory) + "/";
+    std::vector<std::string> names;
+    for (const auto& [path, file] : names_) {
+      if (path.starts_with(start)) names.push_back(path.substr(start.size()));
+    }
+    return names;
+  }
   int unlink(const char* path) override {
     if (fails()) return -1;
     names_.erase(path);
@@ -157,6 +183,7 @@ class MemoryDisk final : public FileCalls {
   struct Open {
     std::shared_ptr<File> file;  // null: the directory
     std::size_t offset = 0;
+    bool appends = false;
   };
   using Names = std::map<std::string, std::shared_ptr<File>>;  // shared with whoever has it open
 

@@ -83,7 +83,7 @@ TEST(PortConfig, TcpIsNeverWithoutTls) {
 TEST(PortConfig, AStageMayHaveACoordinatorToConnectTo) {
   const auto of_stage = [](std::string_view text) { return read(text, MayDial::yes); };
   const PortConfig config = of_stage("control: {coordinator: /run/vpfs/stages.sock}").config;
-  EXPECT_EQ(config.coordinator, "/run/vpfs/stages.sock");
+  EXPECT_THAT(config.coordinators, ElementsAre("/run/vpfs/stages.sock"));
   EXPECT_TRUE(config.enabled()) << "it needs no socket of its own";
   EXPECT_THAT(of_stage("control: {coordinator: 'coord:7311', ca: a, key: b}").errors,
               ElementsAre(HasSubstr("control.certificate: is missing: TLS needs")));
@@ -100,6 +100,36 @@ TEST(PortConfig, AStageMayHaveACoordinatorToConnectTo) {
   EXPECT_THAT(read("control: {socket: /a, coordinator: /b}").errors,
               ElementsAre(HasSubstr("control.coordinator")))
       << "a coordinator has none";
+}
+
+TEST(PortConfig, ACoordinatorMayHaveSeveralAddresses) {
+  const auto of_stage = [](const std::string& list, const std::string& more = "") {
+    return read("control:\n  coordinator: " + list + "\n" + more, MayDial::yes);
+  };
+  EXPECT_THAT(of_stage("[/a, 'unix:/b', /c]").config.coordinators, ElementsAre("/a", "/b", "/c"));
+  EXPECT_THAT(
+      of_stage("[/a, 'coord:7311']").errors,
+      ElementsAre(HasSubstr("control.certificate: is missing"),
+                  HasSubstr("control.key: is missing"), HasSubstr("control.ca: is missing")));
+  const Reading mixed =
+      of_stage("['coord:7311', /a, '[::1]:7311']", "  certificate: c\n  key: k\n  ca: a\n");
+  EXPECT_THAT(mixed.errors, ElementsAre());
+  EXPECT_THAT(mixed.config.coordinators, ElementsAre("coord:7311", "/a", "[::1]:7311"));
+
+  EXPECT_THAT(of_stage("[/a, what, '', /b]").errors,
+              ElementsAre(HasSubstr("f.yaml:2: control.coordinator[1]: \"what\" is not an address: "
+                                    "expected the path of a socket (/run/vpfs/stages.sock)"),
+                          HasSubstr("f.yaml:2: control.coordinator[2]: \"\" is not an address")));
+  EXPECT_THAT(of_stage("[/a, /b, 'unix:/a']").errors,
+              ElementsAre(HasSubstr("f.yaml:2: control.coordinator[2]: /a is given twice")));
+  EXPECT_THAT(of_stage("[]").errors, ElementsAre(HasSubstr("control.coordinator: ")));
+  EXPECT_THAT(of_stage("[[/a]]").errors,
+              ElementsAre(HasSubstr("control.coordinator: must be a value or a list of values")));
+  std::string many = "[/0";
+  for (int i = 1; i < 16; ++i) many += ", /" + std::to_string(i);
+  EXPECT_EQ(of_stage(many + "]").config.coordinators.size(), 16U);
+  EXPECT_THAT(of_stage(many + ", /16]").errors,
+              ElementsAre(HasSubstr("control.coordinator: has 17 addresses; there may be 16")));
 }
 
 TEST(PortConfig, MistakesAreNamed) {
@@ -154,7 +184,7 @@ TEST(PortConfig, AnOpenPortKeepsItsAddress) {
   PortConfig wanted = running;
   wanted.writers = {{.kind = Kind::uid, .name = "", .id = 5}};
   wanted.audit = "/b";
-  wanted.coordinator = "/c";
+  wanted.coordinators = {"/c"};
   EXPECT_TRUE(may_become(running, wanted));
   wanted.socket = "/b";
   EXPECT_THAT(may_become(running, wanted).error().message,

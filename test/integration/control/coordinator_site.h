@@ -25,12 +25,15 @@ namespace vpfs::test {
 // A vpfs-coordinator with a configuration of its own, which may be killed and started again.
 class CoordinatorProcess {
  public:
-  // `text`: the configuration without `journal`.
+  // `text`: the configuration without `journal`, or with a `store` instead. Those that share one
+  // have one name.
   CoordinatorProcess(const std::filesystem::path& folder, const std::string& name,
                      const std::string& text)
       : journal_(folder / (name + ".journal")), log_(folder / (name + ".csv")) {
     config_ = (folder / (name + ".yaml")).string();
-    std::ofstream(config_) << fmt::format("name: {}\njournal: {}\n{}", name, journal_, text);
+    const bool shares = text.find("store:") != std::string::npos;
+    std::ofstream(config_) << fmt::format("name: {}\n{}{}", shares ? "site" : name,
+                                          shares ? "" : "journal: " + journal_ + "\n", text);
   }
 
   void start(const std::vector<std::string>& more = {}) {

@@ -190,7 +190,7 @@ TEST_F(CoordinatorState, EachStartHasAHigherTerm) {
   EXPECT_EQ(next_term({"--term", "7"}), 41U);
 }
 
-// term_store_test.cc cuts it at every byte.
+// file_site_store_test.cc cuts it at every byte.
 TEST_F(CoordinatorState, ATornStateNeverGivesATermTwice) {
   EXPECT_EQ(next_term({"--term", "3"}), 3U);
   EXPECT_EQ(next_term(), 4U);

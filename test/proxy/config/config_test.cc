@@ -55,7 +55,7 @@ TEST(ProxyConfig, TheCoordinatorToConnectToNeedsNoPort) {
       std::string(kMinimal) + "control: {coordinator: /run/vpfs/stages.sock, name: stor0}\n";
   const Config config = parse_config(text, errors);
   EXPECT_EQ(errors.to_string(), "");
-  EXPECT_EQ(config.control.coordinator, "/run/vpfs/stages.sock");
+  EXPECT_THAT(config.control.coordinators, ::testing::ElementsAre("/run/vpfs/stages.sock"));
   EXPECT_TRUE(config.control.enabled());
   (void)parse_config(std::string(kMinimal) + "control: {coordinator: '/elsewhere'}\n", errors,
                      &config);

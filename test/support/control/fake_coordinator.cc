@@ -36,6 +36,16 @@ std::optional<RawPeer> FakeCoordinator::greeted() {
   return stage;
 }
 
+bool FakeCoordinator::refuses_as_standby(std::chrono::milliseconds patience) {
+  std::optional<RawPeer> stage = accept(patience);
+  if (!stage) return false;
+  const auto said = stage->receive();
+  if (!said || !said->has_hello()) return false;
+  control::Envelope answer = hello(said->id());
+  answer.mutable_hello()->add_capabilities("standby");
+  return stage->send(answer) && stage->closed_within();
+}
+
 control::Envelope FakeCoordinator::hello(std::uint64_t answers_to) {
   control::Envelope envelope;
   envelope.set_id(answers_to);

@@ -23,6 +23,9 @@ class FakeCoordinator {
   // The same, once they have said Hello to each other.
   std::optional<RawPeer> greeted();
 
+  // Whether a stage comes within `patience`, and is told that this one is a standby.
+  bool refuses_as_standby(std::chrono::milliseconds patience = 5s);
+
   [[nodiscard]] static control::Envelope hello(std::uint64_t answers_to);
 
  private:

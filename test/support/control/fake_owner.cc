@@ -72,6 +72,7 @@ Hello FakeOwner::hello() const {
   hello.set_role(role_);
   hello.set_name("fake");
   hello.set_program("fake 1");
+  if (is_standby_) hello.add_capabilities("standby");
   return hello;
 }
 

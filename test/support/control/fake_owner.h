@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -24,6 +25,8 @@ class FakeOwner final : public control::Owner {
   void on_ask(Ask ask) { ask_ = std::move(ask); }
   void on_cycle(CycleCall cycle) { cycle_ = std::move(cycle); }
   void call_itself(control::Hello::Role role) { role_ = role; }
+  // From any thread.
+  void be_standby(bool is_standby = true) { is_standby_ = is_standby; }
   // Keeps answers back from now on; `release` gives all of them their default answer.
   void hold();
   void release();
@@ -50,6 +53,7 @@ class FakeOwner final : public control::Owner {
   Ask ask_;
   CycleCall cycle_;
   control::Hello::Role role_ = control::Hello::STAGE;
+  std::atomic<bool> is_standby_ = false;
   mutable std::mutex mutex_;
   std::vector<Asked> asked_;
   std::vector<Held> held_;

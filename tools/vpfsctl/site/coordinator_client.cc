@@ -69,16 +69,17 @@ SiteOptions for_coordinator(SiteOptions options) {
   return options;
 }
 
-CoordinatorClient::CoordinatorClient(control::PortAddress address, SiteOptions options)
-    : name_(control::to_string(address)),
+CoordinatorClient::CoordinatorClient(const std::vector<control::PortAddress>& addresses,
+                                     SiteOptions options)
+    : name_(control::to_string(addresses)),
       options_(for_coordinator(std::move(options))),
-      client_({std::move(address)}, options_.client) {}
+      client_(addresses, options_.client) {}
 
 ProxyAnswer CoordinatorClient::ask(const control::Envelope& request) {
-  auto replies = client_.ask(request, options_.timeout);
-  const control::Hello* const hello = client_.hello(0);
+  control::Reply<control::Envelope> reply = client_.ask(request, options_.timeout);
+  const control::Hello* const hello = client_.hello();
   const bool is_named = hello != nullptr && !hello->name().empty();
-  return to_answer(is_named ? hello->name() : name_, std::move(replies.front()));
+  return to_answer(is_named ? hello->name() : name_, std::move(reply));
 }
 
 std::vector<ProxyAnswer> CoordinatorClient::ask_stages(const control::Envelope& request,

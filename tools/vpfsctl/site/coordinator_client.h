@@ -26,10 +26,10 @@ namespace vpfs::ctl {
 // The same, with errors that speak of a coordinator.
 [[nodiscard]] SiteOptions for_coordinator(SiteOptions options);
 
-// A coordinator, and its stages through it.
+// A coordinator, and its stages through it. It is the one of several processes that leads.
 class CoordinatorClient {
  public:
-  CoordinatorClient(control::PortAddress address, SiteOptions options);
+  CoordinatorClient(const std::vector<control::PortAddress>& addresses, SiteOptions options);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] ProxyAnswer ask(const control::Envelope& request);
@@ -40,7 +40,7 @@ class CoordinatorClient {
  private:
   const std::string name_;
   const SiteOptions options_;
-  control::SiteClient client_;
+  control::LeaderClient client_;
 };
 
 }  // namespace vpfs::ctl

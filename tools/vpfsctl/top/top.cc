@@ -43,9 +43,9 @@ class Latest {
       answers_.push_back(unreachable(target.name, "unreachable", "no answer yet"));
     }
   }
-  // The only target is a coordinator, whose stages are shown.
-  static Latest of_stages(const Target& coordinator) {
-    Latest latest({coordinator});
+  // The stages of a coordinator are shown.
+  static Latest of_stages(const std::string& coordinator) {
+    Latest latest({Target{.name = coordinator, .endpoint = {}}});
     latest.has_stages_ = true;
     return latest;
   }
@@ -187,16 +187,13 @@ ExitCode show_stat(std::vector<ProxyAnswer> answers, const AskAgain& ask_again,
 }
 
 // REQUIRES: top_period() is good.
-ExitCode show(Latest latest, std::vector<Target> targets, SiteOptions options,
-              const TopSettings& settings, const control::Envelope& request,
+ExitCode show(Latest latest, TopPoller& poller, const TopSettings& settings,
               const std::string& version) {
-  const Duration period = *top_period(settings);
-  TopPoller poller(std::move(targets), std::move(options), request, period);
   const bool is_plain = settings.is_plain || settings.json || settings.count > 0;
   if (const auto screen = is_plain ? nullptr : TopScreen::open()) {
     return run_screen(latest, poller, settings, *screen);
   }
-  return run_plain(latest, poller, settings, period, version);
+  return run_plain(latest, poller, settings, *top_period(settings), version);
 }
 
 }  // namespace
@@ -210,15 +207,17 @@ Result<Duration> top_period(const TopSettings& settings) {
 ExitCode run_top(std::vector<Target> targets, SiteOptions options, const TopSettings& settings,
                  const control::Envelope& request, const std::string& version) {
   const Latest latest(targets);
-  return show(latest, std::move(targets), std::move(options), settings, request, version);
+  TopPoller poller(std::move(targets), std::move(options), request, *top_period(settings));
+  return show(latest, poller, settings, version);
 }
 
-ExitCode run_site_top(const control::PortAddress& coordinator, SiteOptions options,
+ExitCode run_site_top(const std::vector<control::PortAddress>& coordinators, SiteOptions options,
                       const TopSettings& settings, const std::vector<std::string>& stages,
                       const control::Envelope& request, const std::string& version) {
-  const Target target = {.name = control::to_string(coordinator), .endpoint = coordinator};
-  return show(Latest::of_stages(target), {target}, for_coordinator(std::move(options)), settings,
-              forwarded(request, stages), version);
+  const Duration period = *top_period(settings);
+  TopPoller poller(coordinators, for_coordinator(std::move(options)), forwarded(request, stages),
+                   period);
+  return show(Latest::of_stages(control::to_string(coordinators)), poller, settings, version);
 }
 
 ExitCode run_stat(AskedProxies& proxies, const TopSettings& settings,

@@ -24,8 +24,8 @@ namespace vpfs::ctl {
                                const std::string& version);
 
 // The same of the stages of a coordinator.
-[[nodiscard]] ExitCode run_site_top(const control::PortAddress& coordinator, SiteOptions options,
-                                    const TopSettings& settings,
+[[nodiscard]] ExitCode run_site_top(const std::vector<control::PortAddress>& coordinators,
+                                    SiteOptions options, const TopSettings& settings,
                                     const std::vector<std::string>& stages,
                                     const control::Envelope& request, const std::string& version);
 

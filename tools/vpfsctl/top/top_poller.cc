@@ -10,6 +10,20 @@ TopPoller::TopPoller(std::vector<Target> targets, SiteOptions options, control::
       options_(std::move(options)),
       request_(std::move(request)),
       period_(period) {
+  start();
+}
+
+TopPoller::TopPoller(const std::vector<control::PortAddress>& coordinators, SiteOptions options,
+                     control::Envelope request, Duration period)
+    : targets_({Target{.name = control::to_string(coordinators), .endpoint = {}}}),
+      leader_(std::make_unique<control::LeaderSession>(coordinators, options.client)),
+      options_(std::move(options)),
+      request_(std::move(request)),
+      period_(period) {
+  start();
+}
+
+void TopPoller::start() {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     asio::co_spawn(context_, poll(i), asio::detached);
   }
@@ -19,6 +33,7 @@ TopPoller::TopPoller(std::vector<Target> targets, SiteOptions options, control::
 TopPoller::~TopPoller() {
   context_.stop();
   thread_.join();
+  leader_.reset();  // before its context
 }
 
 std::vector<std::pair<std::size_t, ProxyAnswer>> TopPoller::take() {
@@ -31,7 +46,12 @@ net::Task<> TopPoller::poll(std::size_t proxy) {
   asio::steady_timer timer(context_);
   for (;;) {
     timer.expires_after(period_);
-    ProxyAnswer answer = co_await ask_once(proxy, session);
+    ProxyAnswer answer;
+    if (leader_ == nullptr) {
+      answer = co_await ask_once(proxy, session);
+    } else {
+      answer = co_await ask_leader();
+    }
     {
       const std::lock_guard lock(mutex_);
       answers_.emplace_back(proxy, std::move(answer));
@@ -58,6 +78,13 @@ net::Task<ProxyAnswer> TopPoller::ask_once(std::size_t proxy,
   std::string name = target.is_named || its_own.empty() ? target.name : its_own;
   control::Reply<control::Envelope> reply = co_await session->ask(request_, options_.timeout);
   co_return to_answer(std::move(name), std::move(reply));
+}
+
+net::Task<ProxyAnswer> TopPoller::ask_leader() {
+  control::Reply<control::Envelope> reply = co_await leader_->ask(request_, options_.timeout);
+  const control::Hello* const hello = leader_->hello();
+  const bool is_named = hello != nullptr && !hello->name().empty();
+  co_return to_answer(is_named ? hello->name() : targets_.front().name, std::move(reply));
 }
 
 }  // namespace vpfs::ctl

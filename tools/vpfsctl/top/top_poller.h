@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/wire/leader/leader_session.h"
 #include "net/async.h"
 #include "tools/vpfsctl/site/answer.h"
 #include "tools/vpfsctl/site/asked_proxies.h"
@@ -22,6 +23,9 @@ class TopPoller {
  public:
   TopPoller(std::vector<Target> targets, SiteOptions options, control::Envelope request,
             Duration period);
+  // A coordinator: the one of its processes that leads.
+  TopPoller(const std::vector<control::PortAddress>& coordinators, SiteOptions options,
+            control::Envelope request, Duration period);
   ~TopPoller();
   TopPoller(const TopPoller&) = delete;
   TopPoller& operator=(const TopPoller&) = delete;
@@ -30,11 +34,14 @@ class TopPoller {
   [[nodiscard]] std::vector<std::pair<std::size_t, ProxyAnswer>> take();
 
  private:
+  void start();
   [[nodiscard]] net::Task<> poll(std::size_t proxy);
   [[nodiscard]] net::Task<ProxyAnswer> ask_once(std::size_t proxy,
                                                 std::unique_ptr<control::ClientSession>& session);
+  [[nodiscard]] net::Task<ProxyAnswer> ask_leader();
 
   const std::vector<Target> targets_;
+  std::unique_ptr<control::LeaderSession> leader_;  // null: the targets are asked
   const SiteOptions options_;
   const control::Envelope request_;
   const Duration period_;

@@ -128,7 +128,7 @@ TEST(CoordinatorConfig, ReadsEveryKey) {
   EXPECT_EQ(config.control.socket, "/run/vpfs/site.sock");
   EXPECT_EQ(config.http.address, "127.0.0.1:9465");
   ASSERT_TRUE(config.parent);
-  EXPECT_EQ(config.parent->path, "/run/vpfs/top.sock");
+  EXPECT_EQ(control::to_string(config.parent->addresses), "/run/vpfs/top.sock");
   EXPECT_EQ(config.log, "/var/log/vpfs.log");
   EXPECT_EQ(config.log_level, "debug");
 }
@@ -233,6 +233,27 @@ TEST(CoordinatorConfig, AParentOnAnotherHostNeedsCertificates) {
            "ca: ca.pem}\n");
   EXPECT_THAT(reading.errors, IsEmpty());
   EXPECT_EQ(reading.config.dialling.certificate, "p.pem");
+}
+
+TEST(CoordinatorConfig, AParentMayHaveSeveralAddresses) {
+  const auto parent = [](const std::string& text) {
+    return read(std::string(kNeeded) + "name: a\nparent: {" + text + "}\n");
+  };
+  const Reading reading = parent("addresses: [/a, 'unix:/b']");
+  EXPECT_THAT(reading.errors, IsEmpty());
+  ASSERT_TRUE(reading.config.parent);
+  EXPECT_EQ(control::to_string(reading.config.parent->addresses), "/a, /b");
+  EXPECT_FALSE(reading.config.dials_tcp());
+  EXPECT_THAT(parent("addresses: [/a, 'top:7312']").errors,
+              ElementsAre(HasSubstr("c.yaml:4: parent.addresses: TCP needs")));
+  EXPECT_THAT(parent("addresses: [/a, '/b', /a, x]").errors,
+              ElementsAre(HasSubstr("c.yaml:4: parent.addresses[2]: /a is given twice"),
+                          HasSubstr("c.yaml:4: parent.addresses[3]: \"x\" is not an address")));
+  EXPECT_THAT(parent("address: /a, addresses: [/b]").errors,
+              ElementsAre(HasSubstr("parent.address: is beside `addresses`")));
+  EXPECT_THAT(parent("").errors, ElementsAre(HasSubstr("parent.address: is missing")));
+  EXPECT_THAT(parent("address: [/a, /b]").errors,
+              ElementsAre(HasSubstr("parent.address: is a list")));
 }
 
 TEST(CoordinatorConfig, WhatThisHostLacksIsNamed) {

@@ -1,0 +1,79 @@
+#include "control/coordinator/office/office.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <spdlog/spdlog.h>
+
+namespace vpfs::coordinator {
+
+using control::SiteStore;
+
+Office::Office(asio::io_context& context, const Clock& clock, control::StoreThread& store,
+               const election::Tenure& tenure, std::function<void(const std::string& why)> over)
+    : clock_(clock),
+      store_(store,
+             [&context](std::function<void()> what) { asio::post(context, std::move(what)); }),
+      tenure_(tenure),
+      over_(std::move(over)),
+      may_be_lost_(store.traits().has_standbys),
+      timer_(context) {}
+
+void Office::start() {
+  if (may_be_lost_) confirm();
+}
+
+void Office::stop() {
+  is_over_ = true;
+  timer_.cancel();
+  store_.end();
+}
+
+bool Office::holds() {
+  if (!may_be_lost_) return true;
+  if (!is_over_ && clock_.now() >= tenure_.end()) {
+    end("the store has not confirmed the office for a lease");
+  }
+  return !is_over_;
+}
+
+void Office::confirm() {
+  if (std::exchange(is_asking_, true)) return wait();
+  tenure_.asks(clock_.now());
+  store_.ask([](SiteStore& store) { return store.confirm(); },
+             [this](const SiteStore::Outcome<void>& outcome) {
+               is_asking_ = false;
+               if (is_over_) return;
+               if (outcome) {
+                 tenure_.is_confirmed();
+                 if (std::exchange(is_troubled_, false)) spdlog::info("store: it answers again");
+               } else if (outcome.error().why == SiteStore::Why::lost) {
+                 return lost();
+               } else if (!std::exchange(is_troubled_, true)) {
+                 spdlog::error("store: {}; without it this coordinator leads until its lease ends",
+                               outcome.error().text);
+               }
+               wait();
+             });
+  wait();
+}
+
+void Office::wait() {
+  const TimePoint next = is_asking_ ? tenure_.end() : tenure_.next_confirmation();
+  timer_.expires_at(std::min(std::max(next, clock_.now() + std::chrono::milliseconds(50)),
+                             std::max(tenure_.end(), clock_.now())));
+  timer_.async_wait([this](std::error_code error) {
+    if (error || !holds()) return;
+    if (clock_.now() >= tenure_.next_confirmation()) return confirm();
+    wait();
+  });
+}
+
+void Office::end(const std::string& why) {
+  if (std::exchange(is_over_, true)) return;
+  timer_.cancel();
+  over_(why);
+}
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "control/election/tenure.h"
+#include "control/store/store_thread.h"
+
+namespace vpfs::coordinator {
+
+// A leader's hold on its office: it confirms it at the store again and again, and says when it is
+// over. Belongs to the leader's thread.
+class Office {
+ public:
+  // All outlive it. `over` is called once, with the reason.
+  Office(asio::io_context& context, const Clock& clock, control::StoreThread& store,
+         const election::Tenure& tenure, std::function<void(const std::string& why)> over);
+
+  // Confirms from now on.
+  void start();
+  // Asks nothing more.
+  void stop();
+  // Whether the leader may send a cycle. A process that was stopped for a while finds out here.
+  [[nodiscard]] bool holds();
+  // The store says that another coordinator leads.
+  void lost() { end("another coordinator leads"); }
+
+  [[nodiscard]] control::StoreCaller& store() { return store_; }
+
+ private:
+  void confirm();
+  void wait();
+  void end(const std::string& why);
+
+  const Clock& clock_;
+  control::StoreCaller store_;
+  election::Tenure tenure_;
+  const std::function<void(const std::string& why)> over_;
+  const bool may_be_lost_;
+  asio::steady_timer timer_;
+  bool is_asking_ = false;
+  bool is_troubled_ = false;  // the store does not answer, which is in the log
+  bool is_over_ = false;
+};
+
+}  // namespace vpfs::coordinator

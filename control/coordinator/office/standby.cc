@@ -1,0 +1,333 @@
+#include "control/coordinator/office/standby.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "base/joined.h"
+#include "base/log/log.h"
+#include "base/result.h"
+#include "base/system_clock.h"
+#include "base/version.h"
+#include "control/metrics/families.h"
+#include "control/metrics/http_source.h"
+#include "control/metrics/http_tls.h"
+#include "control/wire/protocol.h"
+
+namespace vpfs::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+using control::Answer;
+using control::Caller;
+using control::Envelope;
+using control::Leadership;
+using control::make_error;
+using control::SiteStore;
+using Why = control::SiteStore::Why;
+
+constexpr Duration kLook = 1s;            // from one look at the store to the next
+constexpr Duration kWaitForChange = 30s;  // of the store's watch
+constexpr Duration kClaimAgain = 500ms;   // when the store has not told the outcome
+constexpr Duration kAfterDamage = 30s;  // before an office whose records cannot be read is claimed
+
+control::Hello make_hello(const Config& config, std::uint64_t incarnation) {
+  control::Hello hello;
+  hello.set_role(control::Hello::COORDINATOR);
+  hello.set_name(config.name);
+  hello.set_incarnation(incarnation);
+  hello.add_capabilities(std::string(control::kStandby));
+  hello.set_program("vpfs-coordinator " + std::string(version()));
+  return hello;
+}
+
+control::StoreCaller::Post post_to(asio::io_context& context) {
+  return [&context](std::function<void()> what) { asio::post(context, std::move(what)); };
+}
+
+}  // namespace
+
+Standby::Standby(const Parts& parts)
+    : clock_(parts.clock),
+      config_(parts.config),
+      own_(parts.own),
+      least_term_(parts.least_term),
+      started_(wall_clock_now()),
+      hello_(make_hello(config_, own_.incarnation)),
+      signals_(context_, SIGTERM, SIGINT, SIGUSR2),
+      look_timer_(context_),
+      store_(parts.store, post_to(context_)),
+      watch_(parts.watch, post_to(context_)),
+      candidacy_(parts.store.traits()) {}
+
+Result<std::unique_ptr<Standby>> Standby::open(const Parts& parts) {
+  std::unique_ptr<Standby> standby(new Standby(parts));
+  std::shared_ptr<net::TlsContext> tls;
+  if (standby->config_.dials_tcp()) {
+    auto loaded = net::TlsContext::load(standby->config_.dialling, net::TlsSide::client);
+    if (!loaded) return fail("stages.certificate: " + loaded.error().message);
+    tls = std::move(*loaded);
+  } else if (!standby->config_.control.tcp.empty()) {
+    const control::PortConfig& port = standby->config_.control;
+    auto loaded = net::TlsContext::load(
+        {.certificate = port.certificate, .key = port.key, .ca = port.ca}, net::TlsSide::client);
+    if (!loaded) return fail("control.certificate: " + loaded.error().message);
+    tls = std::move(*loaded);
+  }
+  standby->leader_ = std::make_unique<LeaderWatch>(
+      standby->context_, std::move(tls), [&standby = *standby](std::uint64_t term, bool is_gone) {
+        spdlog::debug("the leader of term {} {}", term, is_gone ? "is gone" : "answers");
+        if (!is_gone) return standby.candidacy_.found_alive(term);
+        standby.candidacy_.found_gone(term, standby.clock_.now());
+        standby.look();
+      });
+  VPFS_TRY(standby->open_ports());
+  return standby;
+}
+
+Standby::~Standby() {
+  leader_->stop();
+  if (port_ != nullptr) port_->stop();
+  http_.reset();
+  https_.reset();
+  store_.end();
+  watch_.end();
+}
+
+Result<void> Standby::open_ports() {
+  const auto make_source = [this] {
+    control::HttpSource source;
+    source.not_ready = [] { return std::string(); };
+    source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
+      asio::post(context_,
+                 [this, give = std::move(give)] { give([text = metrics()] { return text; }); });
+    };
+    source.ask = control::ask_of(*this);
+    source.is_site = true;
+    return source;
+  };
+  if (config_.http.enabled()) {
+    auto http =
+        control::HttpPort::open(config_.http, make_source(), std::string(version()), clock_);
+    VPFS_TRY(http);
+    http_ = std::move(*http);
+  }
+  if (config_.http.has_tls()) {
+    auto tls = control::load_http_tls(config_.control);
+    VPFS_TRY(tls);
+    auto https = control::HttpPort::open(config_.http, make_source(), std::string(version()),
+                                         clock_, control::HttpLimits(), std::move(*tls));
+    VPFS_TRY(https);
+    https_ = std::move(*https);
+  }
+  if (!config_.control.enabled()) return {};
+  auto port = control::Port::open(config_.control, *this, clock_);
+  VPFS_TRY(port);
+  port_ = std::move(*port);
+  return {};
+}
+
+std::optional<Elected> Standby::run() {
+  await_signal();
+  if (port_ != nullptr) port_->start();
+  look();
+  wait_for_change();
+  context_.run();
+  leader_->stop();
+  if (port_ != nullptr) port_->stop();
+  http_.reset();
+  https_.reset();
+  return std::move(elected_);
+}
+
+void Standby::await_signal() {
+  signals_.async_wait([this](std::error_code error, int signal) {
+    if (error) return;
+    if (signal == SIGUSR2) {
+      reopen_log();
+      return await_signal();
+    }
+    spdlog::info("{}: ending", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+    context_.stop();
+  });
+}
+
+void Standby::look() {
+  if (is_claiming_ || std::exchange(is_looking_, true)) return;
+  const TimePoint asked = clock_.now();
+  store_.ask([](SiteStore& store) { return store.look(); },
+             [this, asked](SiteStore::Outcome<SiteStore::Seen> seen) {
+               is_looking_ = false;
+               if (seen) {
+                 if (!std::exchange(trouble_, "").empty()) spdlog::info("store: it answers again");
+                 candidacy_.saw(std::move(*seen), asked, clock_.now());
+                 note_leader();
+               } else {
+                 note_trouble(seen.error());
+               }
+               consider();
+               if (!is_claiming_) look_later();
+             });
+}
+
+void Standby::look_later() {
+  look_timer_.expires_after(std::min<Duration>(kLook, store_.traits().lease / 4));
+  look_timer_.async_wait([this](std::error_code error) {
+    if (!error) look();
+  });
+}
+
+void Standby::wait_for_change() {
+  watch_.ask(
+      [](SiteStore& store) {
+        store.wait(kWaitForChange);
+        return true;
+      },
+      [this](bool /*has_waited*/) {
+        look();
+        wait_for_change();
+      });
+}
+
+void Standby::consider() {
+  const TimePoint now = clock_.now();
+  if (is_claiming_ || !candidacy_.claims(now)) return;
+  if (claims_from_ && now < *claims_from_) return;
+  is_claiming_ = true;
+  own_.term = std::max(candidacy_.seen()->least_term, least_term_);
+  claim(*candidacy_.seen());
+}
+
+void Standby::claim(SiteStore::Seen seen) {
+  const TimePoint asked = clock_.now();
+  store_.ask(
+      [seen, own = own_](SiteStore& store) -> SiteStore::Outcome<control::StateStore::Loaded> {
+        if (const auto claimed = store.claim(seen, own); !claimed) {
+          return std::unexpected(claimed.error());
+        }
+        auto loaded = store.load();
+        // Another one may be able to read what this host cannot.
+        if (!loaded && loaded.error().why != Why::unreachable) (void)store.resign();
+        return loaded;
+      },
+      [this, seen, asked](SiteStore::Outcome<control::StateStore::Loaded> outcome) {
+        claimed(seen, asked, std::move(outcome));
+      });
+}
+
+void Standby::claimed(const SiteStore::Seen& seen, TimePoint asked,
+                      SiteStore::Outcome<control::StateStore::Loaded> outcome) {
+  const TimePoint now = clock_.now();
+  if (outcome) {
+    elected_.emplace(Elected{.own = own_,
+                             .tenure = election::Tenure(store_.traits().lease, asked),
+                             .clear_from = candidacy_.clear_from(seen, now),
+                             .records = std::move(*outcome)});
+    return context_.stop();
+  }
+  if (outcome.error().why == Why::unreachable) {
+    // It may have been carried out. The same again is carried out once.
+    note_trouble(outcome.error());
+    look_timer_.expires_after(kClaimAgain);
+    return look_timer_.async_wait([this, seen](std::error_code error) {
+      if (!error) claim(seen);
+    });
+  }
+  is_claiming_ = false;
+  if (outcome.error().why == Why::lost) {
+    candidacy_.lost(now);
+  } else {
+    note_trouble(outcome.error());
+    claims_from_ = now + kAfterDamage;
+  }
+  look();
+}
+
+void Standby::note_leader() {
+  const Leadership* const leader = candidacy_.leader();
+  leader_->watch(leader);
+  const std::uint64_t term = leader == nullptr ? 0 : leader->term;
+  if (std::exchange(has_told_, true) && term == told_term_) return;
+  told_term_ = term;
+  spdlog::info("{}", who_leads());
+}
+
+void Standby::note_trouble(const SiteStore::Failure& failure) {
+  if (std::exchange(trouble_, failure.text) == failure.text) return;
+  spdlog::error("store: {}; it is asked again", failure.text);
+}
+
+std::string Standby::who_leads() const {
+  const Leadership* const leader = candidacy_.leader();
+  if (leader == nullptr) return "this coordinator is a standby: at present none leads";
+  const std::string where =
+      leader->addresses.empty() ? "another one" : joined(leader->addresses, " or ");
+  return fmt::format("this coordinator is a standby: {} leads, with term {}", where, leader->term);
+}
+
+void Standby::ask(Envelope request, const Caller& /*caller*/, Answer answer) {
+  asio::post(context_, [this, request = std::move(request), answer = std::move(answer)] {
+    this->answer(request, answer);
+  });
+}
+
+void Standby::answer(const Envelope& request, const Answer& answer) const {
+  if (!request.has_status()) {
+    return answer(make_error(control::Error::UNAVAILABLE, "leader", who_leads()));
+  }
+  Envelope reply;
+  reply.mutable_status_reply()->set_json(status());
+  answer(std::move(reply));
+}
+
+std::unique_ptr<control::Link> Standby::make_link(const Caller& /*caller*/) {
+  return std::make_unique<control::Link>();
+}
+
+void Standby::cycle(const control::Cycle& /*cycle*/, control::Link& /*link*/,
+                    control::CycleAnswer& answer) {
+  answer.report.set_applied(false);
+  *answer.report.mutable_refused() =
+      make_error(control::Error::UNSUPPORTED, "", "this port is for administrators");
+}
+
+std::string Standby::status() const {
+  using nlohmann::ordered_json;
+  ordered_json status;
+  status["pid"] = ::getpid();
+  status["name"] = config_.name;
+  status["program"] = hello_.program();
+  status["started_at"] = started_.time_since_epoch().count();
+  status["policy"] = config_.policy;
+  status["standby"] = true;
+  ordered_json leader;
+  if (const Leadership* const leads = candidacy_.leader()) {
+    leader["term"] = leads->term;
+    leader["addresses"] = leads->addresses;
+  }
+  status["leader"] = std::move(leader);
+  status["store"] = {{"problem", trouble_}};
+  return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string Standby::metrics() const {
+  control::Families families;
+  families.gauge("vpfs_coordinator_info", "1; the labels tell what runs here.");
+  families.set(
+      {{"name", config_.name}, {"policy", config_.policy}, {"version", std::string(version())}}, 1);
+  families.gauge("vpfs_coordinator_leads", "1 if this coordinator leads, 0 if it is a standby.");
+  families.set({}, 0);
+  families.gauge("vpfs_coordinator_store_works", "Whether the store of the coordinators answers.");
+  families.set({}, trouble_.empty() ? 1 : 0);
+  return families.text();
+}
+
+}  // namespace vpfs::coordinator

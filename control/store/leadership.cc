@@ -1,0 +1,87 @@
+#include "control/store/leadership.h"
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace vpfs::control {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kLeadershipFormat = 1;
+constexpr std::uint64_t kLargestTerm = ~std::uint64_t{0} / 2;  // so that others come after it
+constexpr std::uint64_t kLongestLease = std::uint64_t{366} * 24 * 3600 * 1'000'000;
+
+Result<std::uint64_t> read_number(const json& object, const char* key) {
+  const auto place = object.find(key);
+  if (place == object.end() || !place->is_number_unsigned()) {
+    return fail(fmt::format("it has no number `{}`", key));
+  }
+  return place->get<std::uint64_t>();
+}
+
+// What records of versions before standbys do not have.
+Result<void> read_optional_fields(const json& object, Leadership& leadership) {
+  if (object.contains("incarnation")) {
+    const auto incarnation = read_number(object, "incarnation");
+    VPFS_TRY(incarnation);
+    leadership.incarnation = *incarnation;
+  }
+  if (const auto addresses = object.find("addresses"); addresses != object.end()) {
+    if (!addresses->is_array()) return fail("its `addresses` are not a list");
+    for (const json& address : *addresses) {
+      if (!address.is_string()) return fail("an address of `addresses` is not a text");
+      leadership.addresses.push_back(address.get<std::string>());
+    }
+  }
+  if (const auto resigned = object.find("resigned"); resigned != object.end()) {
+    if (!resigned->is_boolean()) return fail("its `resigned` is neither true nor false");
+    leadership.has_resigned = resigned->get<bool>();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string to_record(const Leadership& leadership) {
+  json object = {{"v", kLeadershipFormat},
+                 {"term", leadership.term},
+                 {"lease_us", microseconds_of(leadership.lease)},
+                 {"transit_us", microseconds_of(leadership.transit)}};
+  if (leadership.incarnation != 0) object["incarnation"] = leadership.incarnation;
+  if (!leadership.addresses.empty()) object["addresses"] = leadership.addresses;
+  if (leadership.has_resigned) object["resigned"] = true;
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<Leadership> parse_leadership(const std::string& record) {
+  const json object = json::parse(record, nullptr, false);
+  if (!object.is_object()) return fail("it is not a JSON object");
+  const auto format = read_number(object, "v");
+  VPFS_TRY(format);
+  if (*format != kLeadershipFormat) {
+    return fail(fmt::format("it has the format {}, which this version does not know", *format));
+  }
+  const auto term = read_number(object, "term");
+  VPFS_TRY(term);
+  const auto lease = read_number(object, "lease_us");
+  VPFS_TRY(lease);
+  const auto transit = read_number(object, "transit_us");
+  VPFS_TRY(transit);
+  if (*term == 0) return fail("its term is 0");
+  if (*term > kLargestTerm) return fail(fmt::format("its term {} is too large", *term));
+  if (*lease > kLongestLease || *transit > kLongestLease) {
+    return fail("its lease is longer than a year");
+  }
+  Leadership leadership;
+  leadership.term = *term;
+  leadership.lease = std::chrono::microseconds(*lease);
+  leadership.transit = std::chrono::microseconds(*transit);
+  VPFS_TRY(read_optional_fields(object, leadership));
+  return leadership;
+}
+
+}  // namespace vpfs::control

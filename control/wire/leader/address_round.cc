@@ -1,0 +1,54 @@
+#include "control/wire/leader/address_round.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/joined.h"
+
+namespace vpfs::control {
+
+AddressRound::AddressRound(std::vector<PortAddress> addresses)
+    : addresses_(std::move(addresses)), problems_(addresses_.size()) {}
+
+void AddressRound::change(std::vector<PortAddress> addresses) {
+  const auto place = std::ranges::find(addresses, current());
+  VPFS_ASSERT(place != addresses.end());
+  current_ = static_cast<std::size_t>(place - addresses.begin());
+  addresses_ = std::move(addresses);
+  problems_.resize(addresses_.size());
+  begin();
+}
+
+bool AddressRound::fail(std::string why) {
+  if (failed_ == addresses_.size()) begin();
+  problems_[current_] = std::move(why);
+  current_ = (current_ + 1) % addresses_.size();
+  return ++failed_ == addresses_.size();
+}
+
+void AddressRound::begin() {
+  failed_ = 0;
+  std::ranges::fill(problems_, "");
+}
+
+std::string AddressRound::problem() const {
+  if (is_alone()) return problems_.front();
+  // Those with the same problem together, so that the text is short where all are away.
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (std::size_t i = 0; i < addresses_.size(); ++i) {
+    auto group =
+        std::ranges::find(groups, problems_[i], [](const auto& each) { return each.first; });
+    if (group == groups.end()) group = groups.insert(group, {problems_[i], {}});
+    group->second.push_back(to_string(addresses_[i]));
+  }
+  std::vector<std::string> parts;
+  for (const auto& [why, whose] : groups)
+    parts.push_back(fmt::format("{}: {}", joined(whose), why));
+  return fmt::format("no coordinator of {} can be reached: {}", to_string(addresses_),
+                     joined(parts, "; "));
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,256 @@
+// Changes of a site's rules while their store is slow, full, away, or another coordinator's.
+
+#include "control/site/site_book.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <asio/post.hpp>
+#include <gmock/gmock.h>
+
+#include "base/system_clock.h"
+#include "control/site/site_message.h"
+#include "control/wire/protocol.h"
+#include "test/support/control/scripted_store.h"
+
+namespace vpfs::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+using control::Envelope;
+using control::Rule;
+using control::SiteStore;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Answer = std::expected<Envelope, control::Error>;
+using Why = SiteStore::Why;
+
+class SiteBookTest : public ::testing::Test {
+ protected:
+  SiteBookTest() { open(); }
+  ~SiteBookTest() override {
+    book_->stop();
+    state_.hold(false);
+  }
+
+  // A coordinator that begins with what is stored.
+  void open() {
+    if (book_) book_->stop();
+    book_.reset();
+    caller_.reset();
+    control::StateStore::Loaded loaded;
+    for (const std::string& each : state_.kept()) loaded.records.push_back({.text = each});
+    std::vector<std::string> notes;
+    auto live = control::LiveState::replay(loaded, grammar_, wall_clock_now(), notes);
+    ASSERT_TRUE(live) << live.error().message;
+    live_ = std::move(*live);
+    rules_.emplace(*live_, names_, wall_clock_now);
+    caller_.emplace(thread_,
+                    [this](std::function<void()> what) { asio::post(context_, std::move(what)); });
+    book_.emplace(
+        context_, clock_, *caller_, *live_, *rules_, live_->is_behind(), [this] { ++lost_; },
+        SiteBook::Limits{.patience = 300ms, .pause = 20ms, .most_waiting = 5});
+  }
+
+  static Envelope start(const std::string& name, std::uint32_t confirm_seconds = 0) {
+    Envelope envelope;
+    Rule& rule = *envelope.mutable_rule();
+    rule.set_action(Rule::START);
+    rule.set_name(name);
+    rule.set_condition("jobid=" + name);
+    rule.add_words("weight=2");
+    rule.set_confirm_seconds(confirm_seconds);
+    return envelope;
+  }
+  // The place of its answer in answers_.
+  std::size_t ask(const Envelope& envelope) {
+    answers_.emplace_back();
+    const std::size_t place = answers_.size() - 1;
+    book_->change(envelope, {.name = "ops", .rights = control::Rights::change}, {},
+                  [this, place](Answer answer) { answers_[place] = std::move(answer); });
+    return place;
+  }
+  template <typename Holds>
+  [[nodiscard]] bool comes_true(Holds holds) {
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      context_.restart();
+      context_.run_one_for(5ms);
+    }
+    return true;
+  }
+  const Answer& answer(std::size_t place) {
+    EXPECT_TRUE(comes_true([&] { return answers_[place].has_value(); }));
+    return *answers_[place];
+  }
+  [[nodiscard]] std::string error(std::size_t place) {
+    const Answer& answered = answer(place);
+    return answered ? "" : answered.error().place() + ": " + answered.error().text();
+  }
+  [[nodiscard]] std::vector<std::string> in_force() const {
+    std::vector<std::string> names;
+    for (const auto& rule : live_->composed().config.rules) names.push_back(rule.name);
+    return names;
+  }
+  [[nodiscard]] std::size_t writes() {
+    const std::lock_guard lock(state_.mutex);
+    return state_.writes;
+  }
+
+  test::ScriptedStore::State state_;
+  control::StoreThread thread_{std::make_unique<test::ScriptedStore>(state_)};
+  asio::io_context context_;
+  SystemClock clock_;
+  control::HostNames names_;
+  stage::Config grammar_ = site_grammar(nullptr);
+  std::optional<control::StoreCaller> caller_;
+  std::unique_ptr<control::LiveState> live_;
+  std::optional<control::RuleAdministration> rules_;
+  std::optional<SiteBook> book_;
+  std::vector<std::optional<Answer>> answers_;
+  int lost_ = 0;
+};
+
+TEST_F(SiteBookTest, AChangeIsInForceOnceItIsKept) {
+  state_.hold(true);
+  const std::size_t first = ask(start("a"));
+  ASSERT_TRUE(comes_true([&] { return writes() == 1; }));
+  EXPECT_FALSE(answers_[first]);
+  EXPECT_THAT(in_force(), IsEmpty());
+  state_.hold(false);
+  const Answer& answered = answer(first);
+  ASSERT_TRUE(answered) << answered.error().text();
+  EXPECT_EQ(answered->rule_reply().text(), "rule a started; this is version 1");
+  EXPECT_THAT(in_force(), ElementsAre("a"));
+  EXPECT_THAT(state_.kept(), SizeIs(1));
+}
+
+TEST_F(SiteBookTest, ChangesWaitForThoseBefore) {
+  state_.hold(true);
+  const std::size_t first = ask(start("a"));
+  const std::size_t same = ask(start("a"));
+  const std::size_t second = ask(start("b"));
+  state_.hold(false);
+  EXPECT_TRUE(answer(first));
+  EXPECT_THAT(error(same), HasSubstr("a"));
+  ASSERT_TRUE(answer(second));
+  EXPECT_EQ(answer(second)->rule_reply().version(), 2U);
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("b", "a"));
+}
+
+TEST_F(SiteBookTest, AFullStoreChangesNothing) {
+  state_.fail(Why::refused, "disk full", 2);  // the record, and then the whole book
+  const std::size_t place = ask(start("a"));
+  EXPECT_EQ(error(place), "store: disk full; nothing was changed");
+  EXPECT_THAT(in_force(), IsEmpty());
+  EXPECT_TRUE(answer(ask(start("b"))));
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("b"));
+}
+
+TEST_F(SiteBookTest, AStoreThatTakesOnlyTheWholeBookGetsIt) {
+  ASSERT_TRUE(answer(ask(start("a"))));
+  state_.fail(Why::refused, "the file was moved");
+  ASSERT_TRUE(answer(ask(start("b"))));
+  EXPECT_EQ(state_.replaced, 1U);
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("b", "a"));
+}
+
+TEST_F(SiteBookTest, AStoreThatDoesNotAnswerIsAskedUntilItDoes) {
+  state_.fail(Why::unreachable, "no endpoint answers", 5);
+  EXPECT_TRUE(answer(ask(start("a"))));
+  EXPECT_THAT(state_.kept(), SizeIs(1));
+}
+
+TEST_F(SiteBookTest, ACallerIsToldThatTheOutcomeIsNotKnown) {
+  state_.fail(Why::unreachable, "no endpoint answers", 30);
+  const std::size_t place = ask(start("a"));
+  const std::size_t later = ask(start("b"));
+  EXPECT_THAT(error(place), HasSubstr("it is not known whether the change was made"));
+  EXPECT_THAT(error(later), HasSubstr("nothing was changed"));
+  EXPECT_TRUE(comes_true([&] { return !in_force().empty(); })) << "the store answers again";
+  EXPECT_THAT(in_force(), ElementsAre("a"));
+  EXPECT_TRUE(answer(ask(start("c"))));
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("c", "a"));
+}
+
+TEST_F(SiteBookTest, TooManyThatWaitAreRefused) {
+  state_.hold(true);
+  std::vector<std::size_t> places;
+  for (int i = 0; i < 7; ++i) places.push_back(ask(start("r" + std::to_string(i))));
+  EXPECT_THAT(error(places.back()), HasSubstr("too many changes wait"));
+  state_.hold(false);
+  EXPECT_TRUE(answer(places.front()));
+}
+
+TEST_F(SiteBookTest, AnotherLeaderEndsIt) {
+  state_.fail(Why::lost, "another coordinator leads");
+  const std::size_t place = ask(start("a"));
+  const std::size_t later = ask(start("b"));
+  EXPECT_THAT(error(place), HasSubstr("it is not known whether the change was made"));
+  EXPECT_EQ(lost_, 1);
+  book_->stop();
+  EXPECT_EQ(error(later), "leader: this coordinator leads no more; nothing was changed");
+  EXPECT_THAT(error(ask(start("c"))), HasSubstr("leader: "));
+  EXPECT_THAT(state_.kept(), IsEmpty());
+}
+
+TEST_F(SiteBookTest, WhatEndsByItselfEndsAlsoWithoutAStore) {
+  ASSERT_TRUE(answer(ask(start("a", 1))));  // to be confirmed within a second
+  EXPECT_THAT(in_force(), ElementsAre("a"));
+  state_.fail(Why::refused, "disk full", 3);
+  EXPECT_TRUE(comes_true([&] {
+    book_->tick();
+    return in_force().empty();
+  }));
+  EXPECT_TRUE(comes_true([&] {
+    book_->tick();
+    return state_.kept().size() == 1 && state_.replaced == 1;
+  })) << "the whole book follows, once there is room";
+  EXPECT_TRUE(answer(ask(start("b"))));
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("b"));
+}
+
+TEST_F(SiteBookTest, WhatEndedBetweenTwoLeadersIsKeptBeforeAnythingElse) {
+  ASSERT_TRUE(answer(ask(start("a", 1))));
+  std::this_thread::sleep_for(1100ms);
+  open();
+  EXPECT_TRUE(live_->is_behind());
+  EXPECT_THAT(in_force(), IsEmpty());
+  EXPECT_TRUE(answer(ask(start("b"))));
+  open();
+  EXPECT_FALSE(live_->is_behind());
+  EXPECT_THAT(in_force(), ElementsAre("b"));
+}
+
+TEST_F(SiteBookTest, ALongStoreIsReplacedByTheBook) {
+  ASSERT_TRUE(answer(ask(start("a"))));
+  {
+    const std::lock_guard lock(state_.mutex);
+    state_.wants_replacing = true;
+  }
+  ASSERT_TRUE(answer(ask(start("b"))));
+  EXPECT_TRUE(comes_true([&] { return state_.kept().size() == 1; }));
+  // A store that cannot be made shorter takes changes all the same.
+  {
+    const std::lock_guard lock(state_.mutex);
+    state_.wants_replacing = true;
+  }
+  ASSERT_TRUE(answer(ask(start("c"))));
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("c", "b", "a"));
+}
+
+}  // namespace
+}  // namespace vpfs::coordinator

@@ -1,0 +1,178 @@
+// Several coordinators with one store: one leads, and another takes over whatever becomes of it,
+// while clients read and write verified data.
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/integration/control/standby_site.h"
+
+namespace vpfs::test {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kTimes = "period: 20 ms\ndeadline: 10 ms\nlease: 400 ms\ntransit: 100 ms\n";
+
+class Standbys : public ::testing::Test {
+ protected:
+  Standbys() { std::filesystem::create_directory(shared()); }
+
+  [[nodiscard]] std::filesystem::path shared() const { return site_.folder() / "shared"; }
+  [[nodiscard]] std::string store() const {
+    return fmt::format("directory: {}, lease: 2 s", shared().string());
+  }
+  // How long no stage was led by that term or a later one.
+  [[nodiscard]] milliseconds until_led(std::uint64_t term, StandbySite::Clock::time_point from) {
+    EXPECT_TRUE(site_.all_are_led(term));
+    return std::chrono::duration_cast<milliseconds>(StandbySite::Clock::now() - from);
+  }
+
+  CoordinatorSite site_{2, 50};
+};
+
+TEST_F(Standbys, OneLeadsAndTheOthersNameIt) {
+  StandbySite coordinators(site_, 2, store(), kTimes);
+  coordinators.member(0).start();
+  ASSERT_EQ(coordinators.leader(1), 0U);
+  coordinators.member(1).start();
+  ASSERT_TRUE(coordinators.member(1).logs(coordinators.socket(0) + " leads, with term 1"));
+  ASSERT_TRUE(site_.all_are_led(1));
+  for (const char* const question : {"status", "stat"}) {
+    const Outcome refused = coordinators.ctl({question}, coordinators.socket(1));
+    EXPECT_NE(refused.code, 0);
+    EXPECT_THAT(refused.text(), HasSubstr(coordinators.socket(0) + " leads, with term 1"));
+  }
+  const Outcome refused = coordinators.ctl({"rule", "list"}, coordinators.socket(1));
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.text(), AllOf(HasSubstr("standby"), HasSubstr(coordinators.socket(0))));
+  EXPECT_EQ(coordinators.leads_with(1), 0U);
+  coordinators.stop_all();
+}
+
+TEST_F(Standbys, AnotherTakesOverWithinTwoSecondsOfAKill) {
+  StandbySite coordinators(site_, 3, store(), kTimes);
+  coordinators.start_all();
+  LoadRun load(site_.load(kBothJobs));
+  ASSERT_TRUE(load.wait_until_begun()) << load.text();
+  std::uint64_t term = 1;
+  for (int round = 0; round < 5; ++round) {
+    const auto leader = coordinators.leader(term);
+    ASSERT_TRUE(leader);
+    term = coordinators.leads_with(*leader);
+    ASSERT_TRUE(site_.all_are_led(term));
+    const auto killed = StandbySite::Clock::now();
+    coordinators.member(*leader).kill();
+    const auto next = coordinators.leader(term + 1);
+    ASSERT_TRUE(next);
+    const milliseconds took = until_led(coordinators.leads_with(*next), killed);
+    RecordProperty("took_ms", std::to_string(took.count()));
+    if (!programs_have_sanitizer()) EXPECT_LT(took, 2s);
+    coordinators.member(*leader).start();
+    ++term;
+  }
+  load.expect_good_stop();
+  coordinators.stop_all();
+}
+
+TEST_F(Standbys, OneThatIsStoppedIsReplacedWithinTheLeaseAndThenFollows) {
+  StandbySite coordinators(site_, 2, store(), kTimes);
+  coordinators.start_all();
+  const auto first = coordinators.leader(1);
+  ASSERT_TRUE(first);
+  const std::uint64_t term = coordinators.leads_with(*first);
+  ASSERT_TRUE(site_.all_are_led(term));
+  LoadRun load(site_.load(kBothJobs));
+  ASSERT_TRUE(load.wait_until_begun()) << load.text();
+  coordinators.member(*first).signal(SIGSTOP);
+  const std::size_t other = 1 - *first;
+  ASSERT_TRUE(coordinators.member(other).logs("ready, policy total, term"));
+  const std::uint64_t next = coordinators.leads_with(other);
+  EXPECT_GT(next, term);
+  ASSERT_TRUE(site_.all_are_led(next));
+  coordinators.member(*first).signal(SIGCONT);
+  EXPECT_TRUE(coordinators.member(*first).logs(fmt::format("term {} is over: ", term)));
+  EXPECT_TRUE(coordinators.member(*first).logs(
+      fmt::format("{} leads, with term {}", coordinators.socket(other), next)));
+  std::this_thread::sleep_for(500ms);
+  EXPECT_TRUE(site_.is_led(0, next) && site_.is_led(1, next));
+  load.expect_good_stop();
+  coordinators.stop_all();
+}
+
+TEST_F(Standbys, OneThatEndsHandsTheOfficeOver) {
+  StandbySite coordinators(site_, 2, store(), kTimes);
+  coordinators.start_all();
+  const auto first = coordinators.leader(1);
+  ASSERT_TRUE(first);
+  const std::uint64_t term = coordinators.leads_with(*first);
+  ASSERT_TRUE(site_.all_are_led(term));
+  coordinators.member(*first).stop();
+  const auto next = coordinators.leader(term + 1);
+  ASSERT_TRUE(next);
+  EXPECT_NE(*next, *first);
+  ASSERT_TRUE(site_.all_are_led(coordinators.leads_with(*next)));
+  coordinators.stop_all();
+}
+
+TEST_F(Standbys, AChangeThatWasAnsweredIsThereAfterEachKill) {
+  StandbySite coordinators(site_, 2, store(), kTimes);
+  coordinators.start_all();
+  constexpr int kRounds = 10;
+  std::uint64_t term = 1;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto leader = coordinators.leader(term);
+    ASSERT_TRUE(leader);
+    term = coordinators.leads_with(*leader);
+    const std::string name = fmt::format("r{}", round);
+    const Outcome made = coordinators.ctl({"rule", "start", name, "jobid=" + name, "weight=2"},
+                                          coordinators.socket(*leader));
+    coordinators.member(*leader).kill();
+    ASSERT_EQ(made.code, 0) << made.text();
+    coordinators.member(*leader).start();
+    ++term;
+  }
+  const auto leader = coordinators.leader(term);
+  ASSERT_TRUE(leader);
+  const Outcome list = coordinators.ctl({"rule", "list"}, coordinators.socket(*leader));
+  ASSERT_EQ(list.code, 0) << list.text();
+  for (int round = 0; round < kRounds; ++round) {
+    EXPECT_THAT(list.output, HasSubstr(fmt::format("r{} ", round)));
+  }
+  coordinators.stop_all();
+}
+
+TEST_F(Standbys, AStoreThatIsAwayEndsTheOfficeAndNoIo) {
+  StandbySite coordinators(site_, 2, store(), kTimes);
+  coordinators.start_all();
+  const auto first = coordinators.leader(1);
+  ASSERT_TRUE(first);
+  const std::uint64_t term = coordinators.leads_with(*first);
+  ASSERT_TRUE(site_.all_are_led(term));
+  LoadRun load(site_.load(kBothJobs));
+  ASSERT_TRUE(load.wait_until_begun()) << load.text();
+  const std::filesystem::path away = site_.folder() / "away";
+  std::filesystem::rename(shared(), away);
+  EXPECT_TRUE(
+      coordinators.member(*first).logs("without it this coordinator leads until its lease"));
+  EXPECT_TRUE(coordinators.member(*first).logs(fmt::format("term {} is over: ", term)));
+  EXPECT_TRUE(site_.all_are_alone());
+  const std::uint64_t done = site_.done("a");
+  EXPECT_TRUE(CoordinatorSite::comes_true([&] { return site_.done("a") > done; }));
+  std::filesystem::rename(away, shared());
+  const auto next = coordinators.leader(term + 1);
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(site_.all_are_led(coordinators.leads_with(*next)));
+  load.expect_good_stop();
+  coordinators.stop_all();
+}
+
+}  // namespace
+}  // namespace vpfs::test
