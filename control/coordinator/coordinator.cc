@@ -65,17 +65,18 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
     VPFS_TRY(parent);
     coordinator->parent_ = std::move(*parent);
   }
-  auto site =
-      SiteAdministration::open({.context = coordinator->context_,
-                                .clock = clock,
-                                .config = coordinator->config_,
-                                .state = coordinator->state_,
-                                .links = *coordinator->links_,
-                                .parent = coordinator->parent_.get(),
-                                .incarnation = coordinator->own_.incarnation,
-                                .store = coordinator->office_.store(),
-                                .lost = [&office = coordinator->office_] { office.lost(); }},
-                               elected.records);
+  auto site = SiteAdministration::open(
+      {.context = coordinator->context_,
+       .clock = clock,
+       .config = coordinator->config_,
+       .state = coordinator->state_,
+       .links = *coordinator->links_,
+       .parent = coordinator->parent_.get(),
+       .incarnation = coordinator->own_.incarnation,
+       .store = coordinator->office_.store(),
+       .lost = [&office = coordinator->office_] { office.lost(); },
+       .store_problem = [&office = coordinator->office_] { return office.trouble(); }},
+      elected.records);
   VPFS_TRY(site);
   coordinator->site_ = std::move(*site);
   return coordinator;

@@ -80,6 +80,7 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       lookups_(context_, names_),
       grammar_(site_grammar(&names_)),
       store_(parts.store),
+      store_problem_(parts.store_problem),
       jobs_(state_),
       stages_(context_, clock_),
       forward_(stages_, links_),
@@ -304,6 +305,7 @@ SiteNumbers SiteAdministration::numbers() {
   numbers.in_force = state_.in_force();
   numbers.cycles = cycles_.summary();
   numbers.links = links_.counters();
+  numbers.store_problem = store_problem_();
   if (parent_ != nullptr) numbers.parent = parent_->status();
   add_stages(numbers, state_, stages_);
   add_jobs(numbers, state_);

@@ -49,6 +49,7 @@ class SiteAdministration final : private control::Owner {
     std::uint64_t incarnation;
     control::StoreCaller& store;
     std::function<void()> lost;  // called when the store says that another coordinator leads
+    std::function<std::string()> store_problem;  // what it did not do last; "": it works
   };
 
   // All parts outlive it. The records of the store are replayed, what was due has ended, jobs have
@@ -124,6 +125,7 @@ class SiteAdministration final : private control::Owner {
   control::NameLookups lookups_;
   stage::Config grammar_;
   control::StoreCaller& store_;
+  const std::function<std::string()> store_problem_;
   std::unique_ptr<control::LiveState> live_;
   std::unique_ptr<control::RuleAdministration> rules_;
   std::unique_ptr<SiteBook> book_;

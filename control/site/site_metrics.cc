@@ -24,6 +24,8 @@ void add_cycles(Families& families, const SiteNumbers& numbers) {
   const RecentCycles::Summary& cycles = numbers.cycles;
   families.gauge("vpfs_coordinator_leads", "1 if this coordinator leads, 0 if it is a standby.");
   families.set({}, 1);
+  families.gauge("vpfs_coordinator_store_works", "Whether the store of rules and jobs answers.");
+  families.set({}, numbers.store_problem.empty() ? 1 : 0);
   families.gauge("vpfs_coordinator_term", "Term of the coordinator; each start has a higher one.");
   families.set({}, static_cast<double>(numbers.term));
   families.summary("vpfs_coordinator_cycle_seconds",

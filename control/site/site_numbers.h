@@ -70,6 +70,7 @@ struct SiteNumbers {
   allocation::Amounts in_force;
   RecentCycles::Summary cycles;
   StageLinks::Counters links;
+  std::string store_problem;                 // "": it works
   std::optional<ParentLink::Status> parent;  // of an aggregator
   std::vector<Stage> stages;                 // in the order of names; absent ones too
   std::vector<Job> jobs;                     // those of the last cycle, in the order of names

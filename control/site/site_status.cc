@@ -140,6 +140,7 @@ std::string status_json(const SiteNumbers& numbers, const Config& config,
   rules["jobs"] = live.composed().config.jobs.size();
   rules["confirm_by_at"] = book.pending ? book.pending->deadline.time_since_epoch().count() : 0;
   status["rules"] = std::move(rules);
+  status["store"] = {{"problem", numbers.store_problem}};
   status["connections"] = describe(numbers.links);
   if (numbers.parent) status["parent"] = describe(*numbers.parent);
   status["stages"] = all_of(numbers.stages);

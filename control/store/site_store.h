@@ -17,8 +17,9 @@ namespace vpfs::control {
 //
 // One coordinator leads at a time. It takes the office with claim(), which compares and swaps, and
 // confirms it again and again. What it writes is fenced: once another has claimed the office, each
-// further call fails with Why::lost, and nothing that it writes from then on is ever read. A record
-// whose append() has succeeded is in what each later leader loads.
+// further call fails with Why::lost and changes nothing. An append() under way at that moment may
+// be in what the next leader loads, although it fails. One that has succeeded is in what each later
+// leader loads.
 //
 // Calls block, some of them for seconds, so they belong to a thread of their own. cancel() is for
 // any thread.

@@ -29,7 +29,8 @@ class JunitTest(unittest.TestCase):
     def test_a_test_that_did_not_run_is_failed_unless_it_was_skipped(self) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
             file.write(
-                '<testsuite><testcase name="a" status="run"/><testcase name="b" status="fail"/>'
+                '<testsuite><testcase name="a" status="run"/><testcase name="b" status="fail">'
+                "<system-out>1 != 2\n</system-out></testcase>"
                 '<testcase name="c" status="notrun"><skipped '
                 'message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>'
                 '<testcase name="d" status="notrun"><skipped message="Unable to find '
@@ -38,7 +39,7 @@ class JunitTest(unittest.TestCase):
             )
             file.flush()
             total = Count()
-            self.assertEqual(total.add_junit(pathlib.Path(file.name)), ["b", "d"])
+            self.assertEqual(total.add_junit(pathlib.Path(file.name)), [("b", "1 != 2"), ("d", "")])
         self.assertEqual(total.line(), "1 passed, 2 failed, 1 skipped")
 
     def test_without_skipped_tests_the_line_ends_after_failed(self) -> None:

@@ -47,12 +47,12 @@ void Office::confirm() {
                if (is_over_) return;
                if (outcome) {
                  tenure_.is_confirmed();
-                 if (std::exchange(is_troubled_, false)) spdlog::info("store: it answers again");
+                 if (!std::exchange(trouble_, "").empty()) spdlog::info("store: it answers again");
                } else if (outcome.error().why == SiteStore::Why::lost) {
                  return lost();
-               } else if (!std::exchange(is_troubled_, true)) {
+               } else if (std::exchange(trouble_, outcome.error().text).empty()) {
                  spdlog::error("store: {}; without it this coordinator leads until its lease ends",
-                               outcome.error().text);
+                               trouble_);
                }
                wait();
              });

@@ -30,6 +30,8 @@ class Office {
   void lost() { end("another coordinator leads"); }
 
   [[nodiscard]] control::StoreCaller& store() { return store_; }
+  // What the store did not do last; "": it works.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:
   void confirm();
@@ -43,7 +45,7 @@ class Office {
   const bool may_be_lost_;
   asio::steady_timer timer_;
   bool is_asking_ = false;
-  bool is_troubled_ = false;  // the store does not answer, which is in the log
+  std::string trouble_;  // is in the log
   bool is_over_ = false;
 };
 

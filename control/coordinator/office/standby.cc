@@ -325,7 +325,7 @@ std::string Standby::metrics() const {
       {{"name", config_.name}, {"policy", config_.policy}, {"version", std::string(version())}}, 1);
   families.gauge("vpfs_coordinator_leads", "1 if this coordinator leads, 0 if it is a standby.");
   families.set({}, 0);
-  families.gauge("vpfs_coordinator_store_works", "Whether the store of the coordinators answers.");
+  families.gauge("vpfs_coordinator_store_works", "Whether the store of rules and jobs answers.");
   families.set({}, trouble_.empty() ? 1 : 0);
   return families.text();
 }

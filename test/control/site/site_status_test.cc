@@ -158,6 +158,7 @@ TEST_F(SiteStatusTest, AnAggregatorSaysWhetherItsParentIsConnected) {
                           .sequence = 90};
   const Json parent = Json::parse(status_json(of_aggregator, config_, book_.live()))["parent"];
   EXPECT_EQ(parent, Json({{"address", "/run/root.sock"},
+                          {"addresses", Json::array()},
                           {"connected", true},
                           {"leads", true},
                           {"problem", ""},

@@ -52,7 +52,7 @@ class StandbySite {
   }
   // The term that it leads with; 0: it does not.
   [[nodiscard]] std::uint64_t leads_with(std::size_t index) {
-    if (!member(index).process().running()) return 0;
+    if (!member(index).running()) return 0;
     const std::string output = member(index).process().output();
     const std::size_t line = output.rfind("vpfs-coordinator: ready, ");
     if (line == std::string::npos) return 0;
@@ -73,12 +73,20 @@ class StandbySite {
         patience);
     return found;
   }
+  // Waits until each of the others is connected to it. They log what debugging takes.
+  [[nodiscard]] bool others_watch(std::size_t leader, std::uint64_t term) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (i == leader) continue;
+      if (!member(i).logs(fmt::format("the leader of term {} answers", term))) return false;
+    }
+    return true;
+  }
   void start_all() {
     for (CoordinatorProcess& each : members_) each.start();
   }
   void stop_all() {
     for (CoordinatorProcess& each : members_) {
-      if (each.process().running()) each.stop();
+      if (each.running()) each.stop();
     }
   }
 

@@ -4,13 +4,18 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "test/integration/control/standby_site.h"
+#include "test/support/etcd_cluster.h"
 
 namespace vpfs::test {
 namespace {
@@ -19,15 +24,51 @@ using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr const char* kTimes = "period: 20 ms\ndeadline: 10 ms\nlease: 400 ms\ntransit: 100 ms\n";
+constexpr const char* kTimes =
+    "period: 20 ms\ndeadline: 10 ms\nlease: 400 ms\ntransit: 100 ms\nlog_level: debug\n";
 
-class Standbys : public ::testing::Test {
+enum class Store : std::uint8_t { directory, etcd };
+
+class Standbys : public ::testing::TestWithParam<Store> {
  protected:
-  Standbys() { std::filesystem::create_directory(shared()); }
+  void SetUp() override {
+    if (GetParam() == Store::directory) {
+      std::filesystem::create_directory(shared());
+      return;
+    }
+    if (const std::string why = EtcdCluster::missing(); !why.empty()) GTEST_SKIP() << why;
+    etcd_.emplace(EtcdCluster::Options{});
+  }
 
   [[nodiscard]] std::filesystem::path shared() const { return site_.folder() / "shared"; }
+  // The mapping `store`.
   [[nodiscard]] std::string store() const {
-    return fmt::format("directory: {}, lease: 2 s", shared().string());
+    if (!etcd_) return fmt::format("directory: {}, lease: 2 s", shared().string());
+    const control::EtcdSettings etcd = etcd_->settings();
+    const std::filesystem::path password = site_.folder() / "password";
+    std::ofstream(password) << etcd.password << "\n";
+    return fmt::format(
+        "lease: 2 s, etcd: {{endpoints: [{}], ca: {}, certificate: {}, key: {}, user: {},"
+        " password_file: {}}}",
+        fmt::join(etcd.endpoints, ", "), etcd.files.ca, etcd.files.certificate, etcd.files.key,
+        etcd.user, password.string());
+  }
+  // No coordinator reaches the store any more.
+  void take_store_away() {
+    if (etcd_) {
+      etcd_->signal(0, SIGSTOP);
+      etcd_->signal(1, SIGSTOP);
+    } else {
+      std::filesystem::rename(shared(), away());
+    }
+  }
+  void give_store_back() {
+    if (etcd_) {
+      etcd_->signal(0, SIGCONT);
+      etcd_->signal(1, SIGCONT);
+    } else {
+      std::filesystem::rename(away(), shared());
+    }
   }
   // How long no stage was led by that term or a later one.
   [[nodiscard]] milliseconds until_led(std::uint64_t term, StandbySite::Clock::time_point from) {
@@ -35,10 +76,14 @@ class Standbys : public ::testing::Test {
     return std::chrono::duration_cast<milliseconds>(StandbySite::Clock::now() - from);
   }
 
+  std::optional<EtcdCluster> etcd_;
   CoordinatorSite site_{2, 50};
+
+ private:
+  [[nodiscard]] std::filesystem::path away() const { return site_.folder() / "away"; }
 };
 
-TEST_F(Standbys, OneLeadsAndTheOthersNameIt) {
+TEST_P(Standbys, OneLeadsAndTheOthersNameIt) {
   StandbySite coordinators(site_, 2, store(), kTimes);
   coordinators.member(0).start();
   ASSERT_EQ(coordinators.leader(1), 0U);
@@ -57,7 +102,7 @@ TEST_F(Standbys, OneLeadsAndTheOthersNameIt) {
   coordinators.stop_all();
 }
 
-TEST_F(Standbys, AnotherTakesOverWithinTwoSecondsOfAKill) {
+TEST_P(Standbys, AnotherTakesOverWithinTwoSecondsOfAKill) {
   StandbySite coordinators(site_, 3, store(), kTimes);
   coordinators.start_all();
   LoadRun load(site_.load(kBothJobs));
@@ -68,6 +113,7 @@ TEST_F(Standbys, AnotherTakesOverWithinTwoSecondsOfAKill) {
     ASSERT_TRUE(leader);
     term = coordinators.leads_with(*leader);
     ASSERT_TRUE(site_.all_are_led(term));
+    ASSERT_TRUE(coordinators.others_watch(*leader, term));
     const auto killed = StandbySite::Clock::now();
     coordinators.member(*leader).kill();
     const auto next = coordinators.leader(term + 1);
@@ -82,7 +128,7 @@ TEST_F(Standbys, AnotherTakesOverWithinTwoSecondsOfAKill) {
   coordinators.stop_all();
 }
 
-TEST_F(Standbys, OneThatIsStoppedIsReplacedWithinTheLeaseAndThenFollows) {
+TEST_P(Standbys, OneThatIsStoppedIsReplacedWithinTheLeaseAndThenFollows) {
   StandbySite coordinators(site_, 2, store(), kTimes);
   coordinators.start_all();
   const auto first = coordinators.leader(1);
@@ -107,7 +153,7 @@ TEST_F(Standbys, OneThatIsStoppedIsReplacedWithinTheLeaseAndThenFollows) {
   coordinators.stop_all();
 }
 
-TEST_F(Standbys, OneThatEndsHandsTheOfficeOver) {
+TEST_P(Standbys, OneThatEndsHandsTheOfficeOver) {
   StandbySite coordinators(site_, 2, store(), kTimes);
   coordinators.start_all();
   const auto first = coordinators.leader(1);
@@ -122,7 +168,7 @@ TEST_F(Standbys, OneThatEndsHandsTheOfficeOver) {
   coordinators.stop_all();
 }
 
-TEST_F(Standbys, AChangeThatWasAnsweredIsThereAfterEachKill) {
+TEST_P(Standbys, AChangeThatWasAnsweredIsThereAfterEachKill) {
   StandbySite coordinators(site_, 2, store(), kTimes);
   coordinators.start_all();
   constexpr int kRounds = 10;
@@ -131,6 +177,7 @@ TEST_F(Standbys, AChangeThatWasAnsweredIsThereAfterEachKill) {
     const auto leader = coordinators.leader(term);
     ASSERT_TRUE(leader);
     term = coordinators.leads_with(*leader);
+    ASSERT_TRUE(coordinators.others_watch(*leader, term));
     const std::string name = fmt::format("r{}", round);
     const Outcome made = coordinators.ctl({"rule", "start", name, "jobid=" + name, "weight=2"},
                                           coordinators.socket(*leader));
@@ -149,7 +196,7 @@ TEST_F(Standbys, AChangeThatWasAnsweredIsThereAfterEachKill) {
   coordinators.stop_all();
 }
 
-TEST_F(Standbys, AStoreThatIsAwayEndsTheOfficeAndNoIo) {
+TEST_P(Standbys, AStoreThatIsAwayEndsTheOfficeAndNoIo) {
   StandbySite coordinators(site_, 2, store(), kTimes);
   coordinators.start_all();
   const auto first = coordinators.leader(1);
@@ -158,21 +205,23 @@ TEST_F(Standbys, AStoreThatIsAwayEndsTheOfficeAndNoIo) {
   ASSERT_TRUE(site_.all_are_led(term));
   LoadRun load(site_.load(kBothJobs));
   ASSERT_TRUE(load.wait_until_begun()) << load.text();
-  const std::filesystem::path away = site_.folder() / "away";
-  std::filesystem::rename(shared(), away);
-  EXPECT_TRUE(
-      coordinators.member(*first).logs("without it this coordinator leads until its lease"));
+  take_store_away();
   EXPECT_TRUE(coordinators.member(*first).logs(fmt::format("term {} is over: ", term)));
   EXPECT_TRUE(site_.all_are_alone());
   const std::uint64_t done = site_.done("a");
   EXPECT_TRUE(CoordinatorSite::comes_true([&] { return site_.done("a") > done; }));
-  std::filesystem::rename(away, shared());
+  give_store_back();
   const auto next = coordinators.leader(term + 1);
   ASSERT_TRUE(next);
   ASSERT_TRUE(site_.all_are_led(coordinators.leads_with(*next)));
   load.expect_good_stop();
   coordinators.stop_all();
 }
+
+INSTANTIATE_TEST_SUITE_P(Stores, Standbys, ::testing::Values(Store::directory, Store::etcd),
+                         [](const auto& store) {
+                           return store.param == Store::etcd ? "Etcd" : "Directory";
+                         });
 
 }  // namespace
 }  // namespace vpfs::test
