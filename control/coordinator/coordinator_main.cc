@@ -62,10 +62,11 @@ vpfs::control::Leadership own_leadership(const Config& config) {
 
 // Leads until a signal, or until it has lost the office. Signals are blocked until it handles them.
 Result<Coordinator::Ending> lead(const Config& config, const vpfs::Clock& clock,
-                                 const Options& options, const Elected& elected, StoreThread& store,
+                                 const Options& options, Elected elected, StoreThread& store,
                                  std::optional<SignalBlock>& no_signals) {
   const auto coordinator = Coordinator::make(config, clock, options.leader, elected, store);
   VPFS_TRY(coordinator);
+  elected.records = {};  // they may be large
   say_ready(config, **coordinator);
   no_signals.reset();
   return (*coordinator)->run();
@@ -78,7 +79,7 @@ Result<void> lead_alone(const Config& config, const vpfs::Clock& clock, const Op
   VPFS_TRY(elected);
   StoreThread store(std::move(opened));
   std::optional<SignalBlock> no_signals(std::in_place);
-  VPFS_TRY(lead(config, clock, options, *elected, store, no_signals));
+  VPFS_TRY(lead(config, clock, options, std::move(*elected), store, no_signals));
   return {};
 }
 
@@ -113,11 +114,11 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
     std::cout << kName << ": ready, standby, policy " << config.policy << ", pid " << ::getpid()
               << std::endl;
     no_signals.reset();
-    const std::optional<Elected> elected = (*standby)->run();
+    std::optional<Elected> elected = (*standby)->run();
     no_signals.emplace();
     standby->reset();  // its ports are the leader's now
     if (!elected) return {};
-    auto ending = lead(config, clock, options, *elected, store, no_signals);
+    auto ending = lead(config, clock, options, std::move(*elected), store, no_signals);
     if (!ending || *ending == Coordinator::Ending::signal) {
       resign(store);
       VPFS_TRY(ending);
@@ -174,6 +175,14 @@ int run(int argc, char** argv) {
     return kBadUsage;
   }
   if (!only_check) return serve(*config, errors, options);
+  if (config->store) {
+    // It is not connected to.
+    const vpfs::SystemClock clock;
+    if (const auto store = vpfs::coordinator::open_store(*config, clock); !store) {
+      std::cerr << path << ": " << store.error().message << "\n";
+      return kBadUsage;
+    }
+  }
   for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
   std::cout << path << ": ok\n";
   return 0;

@@ -1,5 +1,6 @@
 #include "control/coordinator/open_store.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -35,6 +36,9 @@ Result<std::unique_ptr<SiteStore>> open_etcd(const StoreConfig& config, const Cl
       .etcd = {.endpoints = etcd.endpoints, .files = etcd.tls, .user = etcd.user},
       .prefix = etcd.prefix,
       .lease = config.lease};
+  // A member that hangs must not cost the office.
+  settings.etcd.connect_time_out = std::min(settings.etcd.connect_time_out, config.lease / 8);
+  settings.etcd.call_time_out = std::min(settings.etcd.call_time_out, config.lease / 4);
   if (!etcd.password_file.empty()) {
     auto password = read_password(etcd.password_file);
     VPFS_TRY(password);

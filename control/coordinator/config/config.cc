@@ -205,6 +205,11 @@ void check_host(const Config& config, ConfigErrors& errors) {
       errors.add(access.error().place(), access.error().text());
     }
   }
+  if (config.store && !config.control.enabled() && config.store->addresses.empty()) {
+    errors.warn("control",
+                "is missing: standbys cannot watch this coordinator, so one of them takes "
+                "over only when store.lease has ended");
+  }
   if (!config.dials_tcp()) return;
   const auto tls = net::TlsContext::load(config.dialling, net::TlsSide::client);
   if (!tls) errors.add("stages.certificate", tls.error().message);

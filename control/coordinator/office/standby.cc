@@ -94,7 +94,7 @@ Result<std::unique_ptr<Standby>> Standby::open(const Parts& parts) {
 }
 
 Standby::~Standby() {
-  leader_->stop();
+  if (leader_ != nullptr) leader_->stop();
   if (port_ != nullptr) port_->stop();
   http_.reset();
   https_.reset();
