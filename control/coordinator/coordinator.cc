@@ -45,8 +45,9 @@ constexpr Duration kBusy = std::chrono::milliseconds(1);
 Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, const Clock& clock,
                                                        const Options& options,
                                                        const Elected& elected,
-                                                       control::StoreThread& store) {
-  std::unique_ptr<Coordinator> coordinator(new Coordinator(config, clock, elected, store));
+                                                       control::StoreThread& store,
+                                                       const net::SignalQueue& signals) {
+  std::unique_ptr<Coordinator> coordinator(new Coordinator(config, clock, elected, store, signals));
   if (!options.cycle_log.empty()) {
     auto log = CycleLog::open(options.cycle_log);
     if (!log) return fail("--cycle-log: " + log.error().message, log.error().code);
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
   VPFS_TRY(links);
   coordinator->links_ = std::move(*links);
   coordinator->runner_.use(*coordinator->links_);
+  coordinator->runner_.ask_before([&office = coordinator->office_] { return office.holds(); });
   if (config.parent) {
     coordinator->uplink_.emplace(coordinator->state_, *coordinator->given_);
     auto parent = ParentLink::make(coordinator->context_, clock, coordinator->config_,
@@ -94,12 +96,12 @@ std::unique_ptr<allocation::AllocationPolicy> Coordinator::make_policy() {
 }
 
 Coordinator::Coordinator(const Config& config, const Clock& clock, const Elected& elected,
-                         control::StoreThread& store)
+                         control::StoreThread& store, const net::SignalQueue& signals)
     : config_(config),
       clock_(clock),
       own_(elected.own),
       policy_(*allocation::find_policy(config.policy)),
-      signals_(context_, SIGTERM, SIGINT, SIGUSR2),
+      signals_(context_, signals),
       cycle_timer_(context_),
       office_(context_, clock, store, elected.tenure,
               [this](const std::string& why) { lose(why); }),
@@ -113,7 +115,7 @@ Coordinator::~Coordinator() {
 }
 
 Coordinator::Ending Coordinator::run() {
-  await_signal();
+  signals_.start([this](int signal) { take_signal(signal); });
   office_.start();
   links_->start();
   site_->start();
@@ -134,17 +136,11 @@ void Coordinator::lose(const std::string& why) {
   context_.stop();
 }
 
-void Coordinator::await_signal() {
-  signals_.async_wait([this](std::error_code error, int signal) {
-    if (error) return;
-    if (signal == SIGUSR2) {
-      reopen_log();
-      return await_signal();
-    }
-    spdlog::info("{}: ending; stages go on alone when their leases end",
-                 signal == SIGTERM ? "SIGTERM" : "SIGINT");
-    context_.stop();
-  });
+void Coordinator::take_signal(int signal) {
+  if (signal == SIGUSR2) return reopen_log();
+  spdlog::info("{}: ending; stages go on alone when their leases end",
+               signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  context_.stop();
 }
 
 std::expected<allocation::StageId, control::Error> Coordinator::admit(const StageHello& hello) {
@@ -262,7 +258,6 @@ void Coordinator::left(allocation::StageId stage) {
 
 void Coordinator::begin_cycle() {
   cycle_timer_.cancel();
-  if (!office_.holds()) return;
   if (parent_ != nullptr && parent_->is_led()) return;                 // led() comes
   if (runner_.is_running()) return begin_later(clock_.now() + kBusy);  // a round of the parent's
   cycle_began_ = clock_.now();

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <asio/io_context.hpp>
-#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "base/clock.h"
@@ -23,6 +22,7 @@
 #include "control/coordinator/office/office.h"
 #include "control/site/site_administration.h"
 #include "control/store/store_thread.h"
+#include "net/signal_queue.h"
 
 namespace vpfs::coordinator {
 
@@ -38,13 +38,11 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
     lost,    // another coordinator leads, or may lead from now on
   };
 
-  // Its sockets are open. The error names the key of the configuration. `clock` and `store` outlive
-  // it.
-  [[nodiscard]] static Result<std::unique_ptr<Coordinator>> make(const Config& config,
-                                                                 const Clock& clock,
-                                                                 const Options& options,
-                                                                 const Elected& elected,
-                                                                 control::StoreThread& store);
+  // Its sockets are open. The error names the key of the configuration. `clock`, `store` and
+  // `signals` (SIGTERM, SIGINT, SIGUSR2) outlive it.
+  [[nodiscard]] static Result<std::unique_ptr<Coordinator>> make(
+      const Config& config, const Clock& clock, const Options& options, const Elected& elected,
+      control::StoreThread& store, const net::SignalQueue& signals);
   ~Coordinator() override;
 
   [[nodiscard]] Ending run();
@@ -54,7 +52,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
 
  private:
   Coordinator(const Config& config, const Clock& clock, const Elected& elected,
-              control::StoreThread& store);
+              control::StoreThread& store, const net::SignalQueue& signals);
 
   [[nodiscard]] std::expected<allocation::StageId, control::Error> admit(
       const StageHello& hello) override;
@@ -79,7 +77,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   [[nodiscard]] std::unique_ptr<allocation::AllocationPolicy> make_policy();
   // That of most stages; null: there is none.
   [[nodiscard]] const std::string* common_cost_model() const;
-  void await_signal();
+  void take_signal(int signal);
   void lose(const std::string& why);
   void tell_joins();
   void begin_cycle();
@@ -93,7 +91,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   const allocation::AllocationPolicyKind& policy_;
   allocation::GivenPolicy* given_ = nullptr;  // the aggregator's policy, which state_ owns
   asio::io_context context_{1};
-  asio::signal_set signals_;
+  net::SignalReader signals_;
   asio::steady_timer cycle_timer_;
   Office office_;
   Ending ending_ = Ending::signal;

@@ -1,4 +1,6 @@
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <future>
 #include <iostream>
@@ -7,12 +9,12 @@
 #include <string>
 #include <utility>
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "base/command_line.h"
 #include "base/log/log.h"
 #include "base/result.h"
-#include "base/signal_block.h"
 #include "base/system_clock.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/coordinator.h"
@@ -23,19 +25,21 @@
 #include "control/store/store_thread.h"
 #include "control/wire/protocol.h"
 #include "net/endpoint.h"
+#include "net/signal_queue.h"
 #include "net/socket_options.h"
 
 namespace {
 
 using vpfs::kBadUsage;
 using vpfs::Result;
-using vpfs::SignalBlock;
+using vpfs::TimePoint;
 using vpfs::control::SiteStore;
 using vpfs::control::StoreThread;
 using vpfs::coordinator::Config;
 using vpfs::coordinator::Coordinator;
 using vpfs::coordinator::Elected;
 using vpfs::coordinator::Standby;
+using vpfs::net::SignalQueue;
 
 constexpr const char* kName = "vpfs-coordinator";
 
@@ -60,67 +64,70 @@ vpfs::control::Leadership own_leadership(const Config& config) {
   return own;
 }
 
-// Leads until a signal, or until it has lost the office. Signals are blocked until it handles them.
+// Leads until a signal, or until it has lost the office.
 Result<Coordinator::Ending> lead(const Config& config, const vpfs::Clock& clock,
                                  const Options& options, Elected elected, StoreThread& store,
-                                 std::optional<SignalBlock>& no_signals) {
-  const auto coordinator = Coordinator::make(config, clock, options.leader, elected, store);
+                                 const SignalQueue& signals) {
+  const auto coordinator =
+      Coordinator::make(config, clock, options.leader, elected, store, signals);
   VPFS_TRY(coordinator);
   elected.records = {};  // they may be large
   say_ready(config, **coordinator);
-  no_signals.reset();
   return (*coordinator)->run();
 }
 
 Result<void> lead_alone(const Config& config, const vpfs::Clock& clock, const Options& options,
-                        std::unique_ptr<SiteStore> opened) {
-  const auto elected =
+                        std::unique_ptr<SiteStore> opened, const SignalQueue& signals) {
+  auto elected =
       vpfs::coordinator::claim_at_once(*opened, clock, own_leadership(config), options.least_term);
   VPFS_TRY(elected);
   StoreThread store(std::move(opened));
-  std::optional<SignalBlock> no_signals(std::in_place);
-  VPFS_TRY(lead(config, clock, options, std::move(*elected), store, no_signals));
+  VPFS_TRY(lead(config, clock, options, std::move(*elected), store, signals));
   return {};
 }
 
-// So that the next leader need not wait for the lease to end.
+// So that the next leader need not wait for the lease to end. A store that hangs is left behind:
+// its thread may never end.
 void resign(StoreThread& store) {
   auto done = std::make_shared<std::promise<void>>();
   store.post([done](SiteStore& each) {
     (void)each.resign();
     done->set_value();
   });
-  (void)done->get_future().wait_for(std::chrono::seconds(2));
+  if (done->get_future().wait_for(std::chrono::seconds(2)) == std::future_status::ready) return;
+  spdlog::warn("store: it does not answer; the next leader waits for the lease to end");
+  spdlog::default_logger()->flush();
+  std::_Exit(0);
 }
 
 // Waits until it can lead, and leads, again and again.
 Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Options& options,
-                        std::unique_ptr<SiteStore> opened) {
+                        std::unique_ptr<SiteStore> opened, const SignalQueue& signals) {
   auto opened_again = vpfs::coordinator::open_store(config, clock);
   VPFS_TRY(opened_again);
   StoreThread store(std::move(opened));
   StoreThread watch(std::move(*opened_again));
   bool has_led = false;
   for (;;) {
-    std::optional<SignalBlock> no_signals(std::in_place);
     auto standby = Standby::open({.clock = clock,
                                   .config = config,
                                   .store = store,
                                   .watch = watch,
+                                  .signals = signals,
                                   .own = own_leadership(config),
                                   .least_term = options.least_term});
     VPFS_TRY(standby);
     if (has_led) (*standby)->has_lost();
     std::cout << kName << ": ready, standby, policy " << config.policy << ", pid " << ::getpid()
               << std::endl;
-    no_signals.reset();
     std::optional<Elected> elected = (*standby)->run();
-    no_signals.emplace();
     standby->reset();  // its ports are the leader's now
     if (!elected) return {};
-    auto ending = lead(config, clock, options, std::move(*elected), store, no_signals);
+    const TimePoint clear_from = elected->clear_from;
+    auto ending = lead(config, clock, options, std::move(*elected), store, signals);
     if (!ending || *ending == Coordinator::Ending::signal) {
-      resign(store);
+      // Until then caps of others may be in force, which the next leader could not know of.
+      if (clock.now() >= clear_from) resign(store);
       VPFS_TRY(ending);
       return {};
     }
@@ -129,6 +136,12 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
 }
 
 int serve(const Config& config, const vpfs::ConfigErrors& errors, const Options& options) {
+  // Before there are other threads.
+  const auto signals = SignalQueue::open({SIGTERM, SIGINT, SIGUSR2});
+  if (!signals) {
+    std::cerr << kName << ": " << signals.error().message << "\n";
+    return 1;
+  }
   if (const auto logging = vpfs::set_up_logging(kName, config.log_level, config.log); !logging) {
     std::cerr << kName << ": " << logging.error().message << "\n";
     return kBadUsage;
@@ -144,9 +157,9 @@ int serve(const Config& config, const vpfs::ConfigErrors& errors, const Options&
   if (!store) {
     served = std::unexpected(store.error());
   } else if ((*store)->traits().has_standbys) {
-    served = take_turns(config, clock, options, std::move(*store));
+    served = take_turns(config, clock, options, std::move(*store), *signals);
   } else {
-    served = lead_alone(config, clock, options, std::move(*store));
+    served = lead_alone(config, clock, options, std::move(*store), *signals);
   }
   if (served) return 0;
   std::cerr << kName << ": " << served.error().message << "\n";
@@ -168,6 +181,11 @@ int run(int argc, char** argv) {
   app.add_flag("--plain-tcp-for-measurements", options.leader.links.plain_tcp).hidden();
   if (const auto code = app.parse(kName, argc, argv)) return *code;
   if (path.empty()) return app.missing("--config");
+  if (options.least_term > vpfs::control::kLargestTerm) {
+    std::cerr << kName << ": --term: " << options.least_term << " is too large: expected at most "
+              << vpfs::control::kLargestTerm << "\n";
+    return kBadUsage;
+  }
   vpfs::ConfigErrors errors(path);
   const auto config = vpfs::coordinator::load_config_file(errors);
   if (!config) {

@@ -37,8 +37,8 @@ Result<std::unique_ptr<SiteStore>> open_etcd(const StoreConfig& config, const Cl
       .prefix = etcd.prefix,
       .lease = config.lease};
   // A member that hangs must not cost the office.
-  settings.etcd.connect_time_out = std::min(settings.etcd.connect_time_out, config.lease / 8);
-  settings.etcd.call_time_out = std::min(settings.etcd.call_time_out, config.lease / 4);
+  settings.etcd.connect_time_out = std::min(settings.etcd.connect_time_out, config.lease / 10);
+  settings.etcd.call_time_out = std::min(settings.etcd.call_time_out, config.lease / 6);
   if (!etcd.password_file.empty()) {
     auto password = read_password(etcd.password_file);
     VPFS_TRY(password);

@@ -101,7 +101,10 @@ Result<void> SiteAdministration::load(const control::StateStore::Loaded& records
                                       std::function<void()> lost) {
   std::vector<std::string> notes;
   auto live = control::LiveState::replay(records, grammar_, wall_clock_now(), notes);
-  if (!live) return fail("journal: " + live.error().message, live.error().code);
+  if (!live) {
+    return fail((config_.store ? "store: " : "journal: ") + live.error().message,
+                live.error().code);
+  }
   live_ = std::move(*live);
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
   rules_ = std::make_unique<control::RuleAdministration>(*live_, names_, wall_clock_now);

@@ -44,6 +44,7 @@ SiteBook::SiteBook(asio::io_context& context, const Clock& clock, control::Store
       lost_(std::move(lost)),
       limits_(limits),
       is_behind_(is_behind),
+      pause_(limits.pause),
       retry_(context),
       alarm_(context) {}
 
@@ -63,16 +64,18 @@ void SiteBook::change(control::Envelope request, const control::Caller& caller,
                       .caller = caller,
                       .read = std::move(read),
                       .done = std::move(done),
-                      .until = clock_.now() + limits_.patience});
+                      .until = clock_.now() + limits_.patience,
+                      .read_number = live_.book().state().number});
   next();
   set_alarm();
 }
 
 void SiteBook::next() {
   while (!is_busy_ && !is_stopped_ && !is_lost_) {
-    if (is_behind_ || is_long_) return keep_whole();
     if (const auto due = live_.due(wall_clock_now())) {
       end_due(*due);
+    } else if (is_behind_ || wants_whole_ || is_long_) {
+      return keep_whole();
     } else if (!waiting_.empty()) {
       Waiting first = std::move(waiting_.front());
       waiting_.pop_front();
@@ -84,25 +87,35 @@ void SiteBook::next() {
 }
 
 void SiteBook::begin(Waiting waiting) {
+  // What was read and prepared counts for the book as it was then.
+  if (waiting.read_number != live_.book().state().number) waiting.read = {};
   auto change = rules_.prepare(waiting.request, waiting.caller, waiting.read);
   if (!change) return waiting.done(std::unexpected(std::move(change.error())));
   current_ = std::move(waiting);
   std::string record = change->record;
-  keep(std::move(record), [this, change = std::move(*change)](const Kept& kept) {
-    if (kept) return carry_out(change, *kept);
-    Waiting refused = std::move(*std::exchange(current_, std::nullopt));
-    if (!refused.done) return;
-    if (kept.error().why == Why::lost) {
-      return refused.done(std::unexpected(not_known("another coordinator leads")));
-    }
-    // The store may take the whole book: its file may have been moved, for instance.
-    if (std::exchange(refused.was_asked_again, true)) {
-      return refused.done(std::unexpected(not_made(kept.error().text)));
-    }
-    refused.read = {};
-    waiting_.push_front(std::move(refused));
-    is_behind_ = true;
+  keep(std::move(record), false, [this, change = std::move(*change)](const Kept& kept) {
+    if (kept.outcome) return carry_out(change, kept.wants_replacing);
+    refused(kept);
   });
+}
+
+void SiteBook::refused(const Kept& kept) {
+  Waiting asked = std::move(*std::exchange(current_, std::nullopt));
+  const SiteStore::Failure& why = kept.outcome.error();
+  // The store may have the record of an earlier try. The whole book, without it, settles that.
+  const bool is_uncertain = kept.is_uncertain || !asked.done;
+  if (is_uncertain) is_behind_ = true;
+  if (!asked.done) return;
+  if (why.why == Why::lost) {
+    return asked.done(std::unexpected(not_known("another coordinator leads")));
+  }
+  if (is_uncertain) return asked.done(std::unexpected(not_known(why.text)));
+  // A store whose file was moved, for instance, takes the whole book.
+  if (std::exchange(asked.was_asked_again, true)) {
+    return asked.done(std::unexpected(not_made(why.text)));
+  }
+  waiting_.push_front(std::move(asked));
+  wants_whole_ = true;
 }
 
 void SiteBook::carry_out(const stage::Change& change, bool wants_replacing) {
@@ -113,35 +126,37 @@ void SiteBook::carry_out(const stage::Change& change, bool wants_replacing) {
   spdlog::info("{}: the change is made whose outcome was not known", done.caller.name);
 }
 
+// It has ended, kept or not.
 void SiteBook::end_due(const stage::BookOperation& due) {
   const auto record = stage::to_record(due, live_.book().state().number + 1);
   rules_.commit(due);
-  keep(record.value(), [this](const Kept& kept) {
-    is_behind_ = !kept;
-    is_long_ = kept && *kept;
+  if (is_behind_) return;  // the whole book follows
+  keep(record.value(), false, [this](const Kept& kept) {
+    is_behind_ = !kept.outcome;
+    is_long_ = kept.wants_replacing;
   });
 }
 
-void SiteBook::keep(std::string record, std::function<void(Kept)> kept) {
+void SiteBook::keep(std::string record, bool is_uncertain, std::function<void(const Kept&)> kept) {
   is_busy_ = true;
   store_.ask(
-      [record](SiteStore& store) -> Kept {
-        const auto appended = store.append(record);
-        if (!appended) return std::unexpected(appended.error());
-        return store.wants_replacing();
+      [record](SiteStore& store) {
+        Kept appended = {.outcome = store.append(record)};
+        appended.wants_replacing = appended.outcome && store.wants_replacing();
+        return appended;
       },
-      [this, record, kept = std::move(kept)](const Kept& outcome) {
-        if (!outcome && outcome.error().why == Why::unreachable) {
-          failed(outcome.error());
+      [this, record, is_uncertain, kept = std::move(kept)](Kept appended) {
+        appended.is_uncertain = is_uncertain;
+        if (!appended.outcome) failed(appended.outcome.error());
+        if (!appended.outcome && appended.outcome.error().why == Why::unreachable) {
           retry_.expires_after(limits_.pause);
           return retry_.async_wait([this, record, kept](std::error_code error) {
-            if (!error && !is_stopped_) keep(record, kept);
+            if (!error && !is_stopped_) keep(record, true, kept);
           });
         }
-        if (!outcome) failed(outcome.error());
-        if (outcome && std::exchange(is_troubled_, false)) spdlog::info("store: it answers again");
+        if (appended.outcome) works();
         is_busy_ = false;
-        kept(outcome);
+        kept(appended);
         next();
       });
 }
@@ -151,18 +166,33 @@ void SiteBook::keep_whole() {
   store_.ask([book = live_.book().snapshot()](SiteStore& store) { return store.replace(book); },
              [this](const SiteStore::Outcome<void>& outcome) {
                is_busy_ = false;
-               // All of its records are there, whatever became of this.
-               const bool was_needed = std::exchange(is_behind_, !outcome && is_behind_);
-               is_long_ = false;
-               if (outcome) return next();
+               if (outcome) {
+                 is_behind_ = wants_whole_ = is_long_ = false;
+                 works();
+                 return next();
+               }
                failed(outcome.error());
-               if (!was_needed) return next();
-               refuse_waiting(outcome.error());
-               retry_.expires_after(limits_.pause);
-               retry_.async_wait([this](std::error_code error) {
-                 if (!error) next();
-               });
+               const bool was_wanted = std::exchange(wants_whole_, false) || is_behind_;
+               is_long_ = false;
+               if (was_wanted) refuse_waiting(outcome.error());
+               // A store that did not answer may have the whole book: then it is asked for again.
+               if (outcome.error().why == Why::unreachable) is_behind_ = true;
+               if (!is_behind_) return next();
+               keep_whole_later();
              });
+}
+
+void SiteBook::keep_whole_later() {
+  retry_.expires_after(pause_);
+  pause_ = std::min(2 * pause_, limits_.most_pause);
+  retry_.async_wait([this](std::error_code error) {
+    if (!error) next();
+  });
+}
+
+void SiteBook::works() {
+  pause_ = limits_.pause;
+  if (std::exchange(is_troubled_, false)) spdlog::info("store: it answers again");
 }
 
 // What waits could not be kept either. If the store does not answer, it may yet.

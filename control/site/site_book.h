@@ -31,6 +31,7 @@ class SiteBook {
   struct Limits {
     Duration patience = std::chrono::seconds(5);      // of whoever asked for a change
     Duration pause = std::chrono::milliseconds(500);  // before a store is asked again
+    Duration most_pause = std::chrono::seconds(30);   // where it refuses again and again
     std::size_t most_waiting = 1'000;
   };
   // What to answer. It is carried out by then, unless it is an error.
@@ -58,20 +59,28 @@ class SiteBook {
     control::Caller caller;
     control::ReadRequest read;
     Done done;
-    TimePoint until;               // it is answered then
-    bool was_asked_again = false;  // after the book was kept as a whole
+    TimePoint until;                // it is answered then
+    std::uint64_t read_number = 0;  // of the book's last operation when `read` was read
+    bool was_asked_again = false;   // after the book was kept as a whole
   };
-  using Kept = control::SiteStore::Outcome<bool>;  // whether the store wants to be replaced
+  struct Kept {
+    control::SiteStore::Outcome<void> outcome;
+    bool wants_replacing = false;
+    bool is_uncertain = false;  // an earlier try may have been carried out
+  };
 
   void next();
   void begin(Waiting waiting);
   void end_due(const stage::BookOperation& due);
   // Appends a record until the store has said whether it did.
-  void keep(std::string record, std::function<void(Kept)> kept);
+  void keep(std::string record, bool is_uncertain, std::function<void(const Kept&)> kept);
   void keep_whole();
+  void keep_whole_later();
   void carry_out(const stage::Change& change, bool wants_replacing);
+  void refused(const Kept& kept);
   void refuse_waiting(const control::SiteStore::Failure& why);
   void failed(const control::SiteStore::Failure& failure);
+  void works();
   void answer_late();
   void set_alarm();
   [[nodiscard]] static control::Error not_made(const std::string& why);
@@ -85,8 +94,10 @@ class SiteBook {
   std::deque<Waiting> waiting_;     // the first ones first
   std::optional<Waiting> current_;  // whose record is being kept; without `done` it was answered
   bool is_busy_ = false;            // something is being kept
-  bool is_behind_;                  // the store lacks something that the book has
+  bool is_behind_;                  // the store lacks something that the book has, or has more
+  bool wants_whole_ = false;        // a store that takes no record may take the whole book
   bool is_long_ = false;            // the store has many records, which one could replace
+  Duration pause_;                  // before a store that refuses is asked again
   bool is_stopped_ = false;
   bool is_lost_ = false;      // another coordinator leads
   bool is_troubled_ = false;  // the store does not answer, which is in the log

@@ -1,5 +1,6 @@
 #include "control/store/leadership.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -12,7 +13,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kLeadershipFormat = 1;
-constexpr std::uint64_t kLargestTerm = ~std::uint64_t{0} / 2;  // so that others come after it
+constexpr std::size_t kMostAddresses = 16;
+constexpr std::size_t kLongestAddress = 1024;
 constexpr std::uint64_t kLongestLease = std::uint64_t{366} * 24 * 3600 * 1'000'000;
 
 Result<std::uint64_t> read_number(const json& object, const char* key) {
@@ -21,6 +23,12 @@ Result<std::uint64_t> read_number(const json& object, const char* key) {
     return fail(fmt::format("it has no number `{}`", key));
   }
   return place->get<std::uint64_t>();
+}
+
+// Addresses are shown to administrators.
+bool is_printable(const std::string& text) {
+  const auto is_control = [](unsigned char each) { return each < ' ' || each == 0x7f; };
+  return text.size() <= kLongestAddress && std::ranges::none_of(text, is_control);
 }
 
 // What records of versions before standbys do not have.
@@ -32,8 +40,15 @@ Result<void> read_optional_fields(const json& object, Leadership& leadership) {
   }
   if (const auto addresses = object.find("addresses"); addresses != object.end()) {
     if (!addresses->is_array()) return fail("its `addresses` are not a list");
+    if (addresses->size() > kMostAddresses) {
+      return fail(fmt::format("it has {} addresses: expected at most {}", addresses->size(),
+                              kMostAddresses));
+    }
     for (const json& address : *addresses) {
       if (!address.is_string()) return fail("an address of `addresses` is not a text");
+      if (!is_printable(address.get_ref<const std::string&>())) {
+        return fail("an address of `addresses` is not a host and a port, nor a path");
+      }
       leadership.addresses.push_back(address.get<std::string>());
     }
   }

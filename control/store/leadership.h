@@ -9,6 +9,9 @@
 
 namespace vpfs::control {
 
+// Terms are not above it, so that others come after each.
+inline constexpr std::uint64_t kLargestTerm = ~std::uint64_t{0} / 4;
+
 // A coordinator's time in office, as those after it need to know.
 struct Leadership {
   std::uint64_t term = 0;  // above all before it

@@ -140,11 +140,12 @@ net::Task<Connected> connect_host(std::string host, std::vector<net::Endpoint> e
   co_return net::connect_tls(std::move(*socket), options.tls, host);
 }
 
-net::Task<Connected> connect_port(PortAddress address, ClientOptions options) {
+net::Task<Connected> connect_port(PortAddress address, ClientOptions options,
+                                  std::vector<net::Endpoint> known) {
   if (!address.is_unix() && options.tls == nullptr) {
     co_return std::unexpected("TCP needs a certificate, its key and the CA's certificate");
   }
-  auto socket = co_await connect_socket(address, options);
+  auto socket = co_await connect_socket(address, options, std::move(known));
   VPFS_CO_TRY(socket);
   if (address.is_unix()) co_return net::make_plain_channel(std::move(*socket));
   co_return net::connect_tls(std::move(*socket), options.tls, address.host);

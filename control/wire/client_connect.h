@@ -19,7 +19,8 @@ using ConnectedSocket = std::expected<net::StreamSocket, std::string>;
 
 // A connected channel, before the TLS handshake. The error is as above.
 using Connected = std::expected<std::shared_ptr<net::Channel>, std::string>;
-[[nodiscard]] net::Task<Connected> connect_port(PortAddress address, ClientOptions options);
+[[nodiscard]] net::Task<Connected> connect_port(PortAddress address, ClientOptions options,
+                                                std::vector<net::Endpoint> endpoints = {});
 // The same with the addresses of a host that are known. Its name must be in its certificate.
 [[nodiscard]] net::Task<Connected> connect_host(std::string host,
                                                 std::vector<net::Endpoint> endpoints,

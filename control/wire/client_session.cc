@@ -70,10 +70,10 @@ Failure ClientSession::lost(const std::string& why) {
   return {.reached = false, .error = make_error(Error::UNAVAILABLE, to_string(address_), why)};
 }
 
-net::Task<Reply<std::unique_ptr<ClientSession>>> ClientSession::open(PortAddress address,
-                                                                     ClientOptions options) {
+net::Task<Reply<std::unique_ptr<ClientSession>>> ClientSession::open(
+    PortAddress address, ClientOptions options, std::vector<net::Endpoint> endpoints) {
   const std::string place = to_string(address);
-  auto channel = co_await connect_port(address, options);
+  auto channel = co_await connect_port(address, options, std::move(endpoints));
   if (!channel) {
     Failure failure = {.reached = false,
                        .error = make_error(Error::UNAVAILABLE, place, channel.error())};

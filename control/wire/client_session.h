@@ -4,11 +4,13 @@
 #include <expected>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "control/wire/framing.h"
 #include "control/wire/port_address.h"
 #include "control/wire/protocol.h"
+#include "net/async.h"
 #include "net/channel.h"
 #include "net/tls.h"
 
@@ -43,9 +45,9 @@ struct ClientOptions {
 class ClientSession {
  public:
   // Connects and exchanges Hello. A host's name is looked up on a thread of asio's, which cannot be
-  // hurried.
-  [[nodiscard]] static net::Task<Reply<std::unique_ptr<ClientSession>>> open(PortAddress address,
-                                                                             ClientOptions options);
+  // hurried, unless its `endpoints` are known.
+  [[nodiscard]] static net::Task<Reply<std::unique_ptr<ClientSession>>> open(
+      PortAddress address, ClientOptions options, std::vector<net::Endpoint> endpoints = {});
   ~ClientSession();
   ClientSession(const ClientSession&) = delete;
   ClientSession& operator=(const ClientSession&) = delete;

@@ -46,6 +46,7 @@ allocation::FlowCounters counters_of(const control::FlowReport& report) {
 }  // namespace
 
 void CycleRunner::run(Kind kind, Done done) {
+  if (may_send_ && !may_send_()) return;
   VPFS_ASSERT(!is_running() && links_ != nullptr);
   done_ = std::move(done);
   is_finished_ = false;

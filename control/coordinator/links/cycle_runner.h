@@ -39,6 +39,9 @@ class CycleRunner {
   // Comes before all else; it outlives the runner's use.
   void use(StageLinks& links) { links_ = &links; }
 
+  // From now on a round begins only if this is true. Otherwise nothing is sent, and nothing is
+  // done.
+  void ask_before(std::function<bool()> may_send) { may_send_ = std::move(may_send); }
   // `done` is called once, in a later turn. REQUIRES: the round before is done.
   void run(Kind kind, Done done);
   [[nodiscard]] bool is_running() const { return done_ != nullptr; }
@@ -65,6 +68,7 @@ class CycleRunner {
   asio::steady_timer timer_;
   control::Envelope envelope_;  // its memory is used again
   std::vector<allocation::FlowCounters> counters_;
+  std::function<bool()> may_send_;
   Done done_;
   bool is_finished_ = true;  // done_ is under way
   std::uint64_t round_ = 0;

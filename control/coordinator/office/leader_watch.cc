@@ -8,9 +8,7 @@
 #include <vector>
 
 #include <asio/error.hpp>
-#include <asio/ip/tcp.hpp>
 #include <asio/local/stream_protocol.hpp>
-#include <asio/this_coro.hpp>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
@@ -26,9 +24,10 @@ using control::ClientSession;
 using control::PortAddress;
 
 constexpr Duration kConnectWithin = 1s;
-constexpr Duration kFirstPause = 50ms;  // of a leader that is about to listen
-constexpr Duration kPause = 200ms;      // before a leader is tried again
-constexpr Duration kLookAgain = 24h;    // a connection that lasts tells nothing
+constexpr Duration kFirstPause = 50ms;  // a new leader is about to listen
+constexpr Duration kPause = 100ms;      // before one that has answered is tried again
+constexpr Duration kLongestPause = 2s;
+constexpr Duration kLookAgain = 24h;  // a connection that lasts tells nothing
 constexpr const char* kProgram = "vpfs-coordinator";
 
 bool is_unix_gone(const std::string& path) {
@@ -41,24 +40,23 @@ bool is_unix_gone(const std::string& path) {
   return is_gone;
 }
 
-// Whether each address of the host refuses connections.
-net::Task<bool> is_tcp_gone(PortAddress address) {
-  asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
-  const std::string service = std::to_string(address.port);
-  const auto [problem, found] =
-      co_await resolver.async_resolve(address.host, service, net::kUseTask);
-  if (problem || found.empty()) co_return false;
-  for (const auto& entry : found) {
-    const auto socket = co_await net::connect(entry.endpoint(), kConnectWithin);
+// Whether each of them refuses connections.
+net::Task<bool> is_tcp_gone(std::vector<net::Endpoint> endpoints) {
+  for (const net::Endpoint& endpoint : endpoints) {
+    const auto socket = co_await net::connect(endpoint, kConnectWithin);
     if (socket || socket.error().code != asio::error::connection_refused) co_return false;
   }
-  co_return true;
+  co_return !endpoints.empty();
 }
 
 }  // namespace
 
 LeaderWatch::LeaderWatch(asio::io_context& context, std::shared_ptr<net::TlsContext> tls, Tell tell)
-    : context_(context), tls_(std::move(tls)), tell_(std::move(tell)), wake_(context) {}
+    : context_(context),
+      tls_(std::move(tls)),
+      tell_(std::move(tell)),
+      lookups_(context),
+      wake_(context) {}
 
 void LeaderWatch::watch(const control::Leadership* leader) {
   std::optional<Watched> next;
@@ -93,32 +91,48 @@ void LeaderWatch::stop() {
 net::Task<> LeaderWatch::run() {
   while (leader_) {
     const Watched leader = *leader_;
+    if (std::exchange(tried_, leader.term) != leader.term) pause_ = kFirstPause;
     wake_.expires_at(asio::steady_timer::time_point::max());
     const bool is_gone = co_await hold(leader);
     if (!still_watches(leader)) continue;
     if (is_gone) tell_(leader.term, true);
     if (!still_watches(leader)) continue;
-    wake_.expires_after(answered_ == leader.term ? kPause : kFirstPause);
+    wake_.expires_after(pause_);
+    pause_ = std::min<Duration>(2 * pause_, kLongestPause);
     (void)co_await wake_.async_wait(net::kUseTask);
   }
 }
 
+// The name of a host is looked up by a thread that may be left behind: a name service that hangs
+// must not keep a standby from taking over.
 net::Task<bool> LeaderWatch::hold(Watched leader) {
+  std::vector<net::Endpoint> endpoints;
+  if (!leader.address.is_unix()) {
+    auto found = co_await lookups_.find(leader.address, kConnectWithin);
+    if (!found) co_return false;
+    endpoints = std::move(*found);
+  }
+  co_return co_await hold(leader, std::move(endpoints));
+}
+
+net::Task<bool> LeaderWatch::hold(Watched leader, std::vector<net::Endpoint> endpoints) {
   ClientOptions options;
   options.program = kProgram;
   options.tls = tls_;
   options.connect_within = kConnectWithin;
   options.peer = "coordinator";
   options.names_users = false;
-  auto opened = co_await ClientSession::open(leader.address, options);
+  auto opened = co_await ClientSession::open(leader.address, options, endpoints);
+  if (!opened) tell_why_not(leader, opened.error());
   if (opened && still_watches(leader)) {
     session_ = std::move(*opened);
     const bool is_other = session_->hello().incarnation() != leader.incarnation;
     if (is_other || control::is_standby(session_->hello())) {
       session_.reset();
-      co_return is_other;  // else it has claimed the office, and is about to begin
+      // Else it has claimed the office, and is about to begin.
+      co_return is_other&& leader.address.is_unix();
     }
-    answered_ = leader.term;
+    pause_ = kPause;
     tell_(leader.term, false);
     // It asks nothing, so the first answer is that the connection has ended.
     if (session_ != nullptr) (void)co_await session_->next(0, kLookAgain);
@@ -126,7 +140,15 @@ net::Task<bool> LeaderWatch::hold(Watched leader) {
   }
   if (!still_watches(leader)) co_return false;
   if (leader.address.is_unix()) co_return is_unix_gone(leader.address.path);
-  co_return co_await is_tcp_gone(leader.address);
+  co_return co_await is_tcp_gone(std::move(endpoints));
+}
+
+void LeaderWatch::tell_why_not(const Watched& leader, const control::Failure& why) {
+  // A port that is not there yet, or is no more, is as it should be.
+  if (!still_watches(leader) || pause_ < kLongestPause) return;
+  if (std::exchange(told_, leader.term) == leader.term) return;
+  spdlog::warn("the leader at {} is not watched, so only the end of its lease would be noticed: {}",
+               control::to_string(leader.address), control::describe(why.error));
 }
 
 }  // namespace vpfs::coordinator

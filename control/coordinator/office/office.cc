@@ -1,6 +1,8 @@
 #include "control/coordinator/office/office.h"
 
 #include <algorithm>
+#include <future>
+#include <memory>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -13,6 +15,7 @@ using control::SiteStore;
 Office::Office(asio::io_context& context, const Clock& clock, control::StoreThread& store,
                const election::Tenure& tenure, std::function<void(const std::string& why)> over)
     : clock_(clock),
+      thread_(store),
       store_(store,
              [&context](std::function<void()> what) { asio::post(context, std::move(what)); }),
       tenure_(tenure),
@@ -21,7 +24,21 @@ Office::Office(asio::io_context& context, const Clock& clock, control::StoreThre
       timer_(context) {}
 
 void Office::start() {
-  if (may_be_lost_) confirm();
+  if (!may_be_lost_) return;
+  confirm_at_once();
+  if (!is_over_) wait();
+}
+
+void Office::confirm_at_once() {
+  using Outcome = SiteStore::Outcome<void>;
+  tenure_.asks(clock_.now());
+  const auto answer = std::make_shared<std::promise<Outcome>>();
+  thread_.post([answer](SiteStore& store) { answer->set_value(store.confirm()); });
+  auto outcome = answer->get_future();
+  if (outcome.wait_for(thread_.traits().lease) != std::future_status::ready) return;
+  const Outcome confirmed = outcome.get();
+  if (confirmed) return tenure_.is_confirmed();
+  if (confirmed.error().why == SiteStore::Why::lost) lost();
 }
 
 void Office::stop() {

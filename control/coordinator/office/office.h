@@ -20,7 +20,8 @@ class Office {
   Office(asio::io_context& context, const Clock& clock, control::StoreThread& store,
          const election::Tenure& tenure, std::function<void(const std::string& why)> over);
 
-  // Confirms from now on.
+  // Confirms from now on, and waits for the first confirmation: what came before may have taken
+  // nearly all of the lease.
   void start();
   // Asks nothing more.
   void stop();
@@ -34,11 +35,13 @@ class Office {
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:
+  void confirm_at_once();
   void confirm();
   void wait();
   void end(const std::string& why);
 
   const Clock& clock_;
+  control::StoreThread& thread_;
   control::StoreCaller store_;
   election::Tenure tenure_;
   const std::function<void(const std::string& why)> over_;

@@ -62,7 +62,7 @@ Standby::Standby(const Parts& parts)
       least_term_(parts.least_term),
       started_(wall_clock_now()),
       hello_(make_hello(config_, own_.incarnation)),
-      signals_(context_, SIGTERM, SIGINT, SIGUSR2),
+      signals_(context_, parts.signals),
       look_timer_(context_),
       store_(parts.store, post_to(context_)),
       watch_(parts.watch, post_to(context_)),
@@ -70,15 +70,13 @@ Standby::Standby(const Parts& parts)
 
 Result<std::unique_ptr<Standby>> Standby::open(const Parts& parts) {
   std::unique_ptr<Standby> standby(new Standby(parts));
+  // Its own control port has the certificate and the authority of the others' ports.
+  const control::PortConfig& port = standby->config_.control;
+  net::TlsFiles files = {.certificate = port.certificate, .key = port.key, .ca = port.ca};
+  if (files.certificate.empty()) files = standby->config_.dialling;
   std::shared_ptr<net::TlsContext> tls;
-  if (standby->config_.dials_tcp()) {
-    auto loaded = net::TlsContext::load(standby->config_.dialling, net::TlsSide::client);
-    if (!loaded) return fail("stages.certificate: " + loaded.error().message);
-    tls = std::move(*loaded);
-  } else if (!standby->config_.control.tcp.empty()) {
-    const control::PortConfig& port = standby->config_.control;
-    auto loaded = net::TlsContext::load(
-        {.certificate = port.certificate, .key = port.key, .ca = port.ca}, net::TlsSide::client);
+  if (!files.certificate.empty()) {
+    auto loaded = net::TlsContext::load(files, net::TlsSide::client);
     if (!loaded) return fail("control.certificate: " + loaded.error().message);
     tls = std::move(*loaded);
   }
@@ -136,7 +134,7 @@ Result<void> Standby::open_ports() {
 }
 
 std::optional<Elected> Standby::run() {
-  await_signal();
+  signals_.start([this](int signal) { take_signal(signal); });
   if (port_ != nullptr) port_->start();
   look();
   wait_for_change();
@@ -148,16 +146,10 @@ std::optional<Elected> Standby::run() {
   return std::move(elected_);
 }
 
-void Standby::await_signal() {
-  signals_.async_wait([this](std::error_code error, int signal) {
-    if (error) return;
-    if (signal == SIGUSR2) {
-      reopen_log();
-      return await_signal();
-    }
-    spdlog::info("{}: ending", signal == SIGTERM ? "SIGTERM" : "SIGINT");
-    context_.stop();
-  });
+void Standby::take_signal(int signal) {
+  if (signal == SIGUSR2) return reopen_log();
+  spdlog::info("{}: ending", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  context_.stop();
 }
 
 void Standby::look() {
@@ -203,34 +195,39 @@ void Standby::consider() {
   if (claims_from_ && now < *claims_from_) return;
   is_claiming_ = true;
   own_.term = std::max(candidacy_.seen()->least_term, least_term_);
+  // Those after this one have to wait for caps of those before it, too.
+  if (const auto& before = candidacy_.seen()->leader) {
+    own_.lease = std::max(own_.lease, before->lease);
+    own_.transit = std::max(own_.transit, before->transit);
+  }
   claim(*candidacy_.seen());
 }
 
 void Standby::claim(SiteStore::Seen seen) {
-  const TimePoint asked = clock_.now();
   store_.ask(
-      [seen, own = own_](SiteStore& store) -> SiteStore::Outcome<control::StateStore::Loaded> {
+      [seen, own = own_, &clock = clock_](SiteStore& store) -> SiteStore::Outcome<Claimed> {
         if (const auto claimed = store.claim(seen, own); !claimed) {
           return std::unexpected(claimed.error());
         }
         auto loaded = store.load();
-        // Another one may be able to read what this host cannot.
-        if (!loaded && loaded.error().why != Why::unreachable) (void)store.resign();
-        return loaded;
+        if (!loaded) return std::unexpected(loaded.error());
+        // That may have taken a while.
+        const TimePoint confirmed = clock.now();
+        if (const auto outcome = store.confirm(); !outcome) {
+          return std::unexpected(outcome.error());
+        }
+        return Claimed{.records = std::move(*loaded), .confirmed = confirmed};
       },
-      [this, seen, asked](SiteStore::Outcome<control::StateStore::Loaded> outcome) {
-        claimed(seen, asked, std::move(outcome));
-      });
+      [this, seen](SiteStore::Outcome<Claimed> outcome) { claimed(seen, std::move(outcome)); });
 }
 
-void Standby::claimed(const SiteStore::Seen& seen, TimePoint asked,
-                      SiteStore::Outcome<control::StateStore::Loaded> outcome) {
+void Standby::claimed(const SiteStore::Seen& seen, SiteStore::Outcome<Claimed> outcome) {
   const TimePoint now = clock_.now();
   if (outcome) {
     elected_.emplace(Elected{.own = own_,
-                             .tenure = election::Tenure(store_.traits().lease, asked),
+                             .tenure = election::Tenure(store_.traits().lease, outcome->confirmed),
                              .clear_from = candidacy_.clear_from(seen, now),
-                             .records = std::move(*outcome)});
+                             .records = std::move(outcome->records)});
     return context_.stop();
   }
   if (outcome.error().why == Why::unreachable) {

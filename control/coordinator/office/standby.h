@@ -6,7 +6,6 @@
 #include <string>
 
 #include <asio/io_context.hpp>
-#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "base/clock.h"
@@ -19,6 +18,7 @@
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
+#include "net/signal_queue.h"
 
 namespace vpfs::coordinator {
 
@@ -31,8 +31,9 @@ class Standby final : private control::Owner {
     const Clock& clock;
     const Config& config;
     control::StoreThread& store;
-    control::StoreThread& watch;  // the same store again: it waits for changes
-    control::Leadership own;      // without a term
+    control::StoreThread& watch;      // the same store again: it waits for changes
+    const net::SignalQueue& signals;  // SIGTERM, SIGINT, SIGUSR2
+    control::Leadership own;          // without a term
     std::uint64_t least_term = 0;
   };
 
@@ -48,15 +49,18 @@ class Standby final : private control::Owner {
  private:
   explicit Standby(const Parts& parts);
   [[nodiscard]] Result<void> open_ports();
-  void await_signal();
+  void take_signal(int signal);
 
   void look();
   void look_later();
   void wait_for_change();
   void consider();
   void claim(control::SiteStore::Seen seen);
-  void claimed(const control::SiteStore::Seen& seen, TimePoint asked,
-               control::SiteStore::Outcome<control::StateStore::Loaded> outcome);
+  struct Claimed {
+    control::StateStore::Loaded records;
+    TimePoint confirmed;  // when the last confirmation began
+  };
+  void claimed(const control::SiteStore::Seen& seen, control::SiteStore::Outcome<Claimed> outcome);
   // Tells of another leader, or of none.
   void note_leader();
   void note_trouble(const control::SiteStore::Failure& failure);
@@ -81,7 +85,7 @@ class Standby final : private control::Owner {
   const WallTime started_;
   const control::Hello hello_;
   asio::io_context context_{1};
-  asio::signal_set signals_;
+  net::SignalReader signals_;
   asio::steady_timer look_timer_;
   control::StoreCaller store_;
   control::StoreCaller watch_;

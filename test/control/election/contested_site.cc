@@ -44,6 +44,7 @@ struct ContestedSite::Coordinator : std::enable_shared_from_this<Coordinator> {
   // What a leader has.
   std::uint64_t term = 0;
   std::optional<Tenure> tenure;
+  TimePoint clear_from = {};
   std::unique_ptr<allocation::CycleState> state;
   std::vector<std::shared_ptr<Stream>> streams;  // by stage; null: not connected
   std::vector<std::uint32_t> stage_by_id;
@@ -103,7 +104,7 @@ void ContestedSite::start(std::uint32_t number) {
   coordinators_[number] = process;
   later(*process, time_.random_time(0ms, 300ms), [this](Coordinator& self) { look(self); });
   later(*process, time_.random_time(0ms, 300ms), [this](Coordinator& self) { watch(self); });
-  time_.at(now() + time_.random_time(0ms, 400ms), [this, number] { fault(number); });
+  time_.at(now() + time_.random_time(0ms, 400ms), [this, process] { fault(process); });
 }
 
 void ContestedSite::later(Coordinator& process, Duration after,
@@ -132,25 +133,29 @@ void ContestedSite::ask_store(Coordinator& process, Call call, Done done) {
   });
 }
 
-void ContestedSite::fault(std::uint32_t number) {
-  Coordinator& process = *coordinators_[number];
-  if (!has_faults()) return;
-  if (time_.happens(100)) {
-    if (time_.happens(3000) && process.leads() && process.stopped_until <= now()) {
-      store_.resign(process.incarnation);  // it ends well
-    }
-    process.is_dead = true;
-    break_streams(process);
-    return time_.at(now() + time_.random_time(10ms, 1s), [this, number] { start(number); });
-  }
+void ContestedSite::fault(const std::shared_ptr<Coordinator>& self) {
+  Coordinator& process = *self;
+  if (!has_faults() || process.is_dead) return;
+  if (time_.happens(100)) return end(process, time_.happens(3000));
   if (time_.happens(200)) process.stopped_until = now() + time_.random_time(10ms, 3s);
-  if (time_.happens(200)) process.store_away_until = now() + time_.random_time(10ms, 4s);
+  if (time_.happens(400)) process.store_away_until = now() + time_.random_time(10ms, 4s);
   for (std::uint32_t stage = 0; stage < settings_.stages; ++stage) {
     if (!time_.happens(200)) continue;
     process.stage_away_until[stage] = now() + time_.random_time(10ms, 3s);
     if (process.leads() && process.streams[stage]) break_stream(process.streams[stage]);
   }
-  time_.at(now() + time_.random_time(10ms, 100ms), [this, number] { fault(number); });
+  time_.at(now() + time_.random_time(10ms, 100ms), [this, self] { fault(self); });
+}
+
+// The process ends, and another run of the program begins. One that ends well resigns.
+void ContestedSite::end(Coordinator& process, bool well) {
+  const bool may_resign = !settings_.rules.resigns_late || now() >= process.clear_from;
+  if (well && process.leads() && process.stopped_until <= now() && may_resign) {
+    store_.resign(process.incarnation);
+  }
+  process.is_dead = true;
+  break_streams(process);
+  time_.at(now() + time_.random_time(10ms, 1s), [this, number = process.number] { start(number); });
 }
 
 void ContestedSite::look(Coordinator& process) {
@@ -176,7 +181,7 @@ void ContestedSite::watch(Coordinator& process) {
     return !each->is_dead && each->incarnation == leader->incarnation && each->leads();
   };
   const bool lives = std::ranges::any_of(coordinators_, is_it);
-  if (lives && (!has_faults() || !time_.happens(100))) {
+  if (lives && (!has_faults() || !time_.happens(300))) {
     process.candidacy.found_alive(leader->term);
   } else {
     process.candidacy.found_gone(leader->term, now());
@@ -208,8 +213,8 @@ void ContestedSite::begin(Coordinator& process, const SiteStore::Seen& seen, Tim
   highest_term_ = std::max(highest_term_, process.term);
   process.tenure.emplace(traits_.lease, asked);
   allocation::CycleSettings settings = cycle_settings_;
-  settings.clear_from = settings_.rules.waits_for_leases ? process.candidacy.clear_from(seen, now())
-                                                         : TimePoint::min();
+  process.clear_from = process.candidacy.clear_from(seen, now());
+  settings.clear_from = settings_.rules.waits_for_leases ? process.clear_from : TimePoint::min();
   process.state = std::make_unique<allocation::CycleState>(
       settings,
       std::make_unique<allocation::RandomPolicy>(cycle_settings_.capacity, time_.random()()),
@@ -221,6 +226,10 @@ void ContestedSite::begin(Coordinator& process, const SiteStore::Seen& seen, Tim
   }
   confirm(process);
   cycle(process);
+  // An upgrade of all of them ends one after the other.
+  if (!seen.is_vacant && has_faults() && time_.happens(5000)) {
+    later(process, 10ms, [this](Coordinator& self) { end(self, true); });
+  }
 }
 
 void ContestedSite::confirm(Coordinator& process) {

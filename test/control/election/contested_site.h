@@ -20,6 +20,7 @@ struct SafetyRules {
   bool leader_stops = true;      // when its office was not confirmed for a lease
   bool waits_for_leases = true;  // before it gives caps, for those of the leader before
   bool compares = true;          // the store compares and swaps
+  bool resigns_late = true;      // a leader resigns only when caps of all before it have ended
 };
 
 struct ContestSettings {
@@ -67,7 +68,8 @@ class ContestedSite {
   [[nodiscard]] Duration call_time();
 
   void start(std::uint32_t number);
-  void fault(std::uint32_t number);
+  void fault(const std::shared_ptr<Coordinator>& self);
+  void end(Coordinator& process, bool well);
   // Runs `what` when the process runs, if it still lives then.
   void later(Coordinator& process, Duration after, std::function<void(Coordinator&)> what);
   // Carries out a call of the store, and then `done` with its outcome; nothing: no answer.

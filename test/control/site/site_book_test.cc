@@ -58,13 +58,15 @@ class SiteBookTest : public ::testing::Test {
         SiteBook::Limits{.patience = 300ms, .pause = 20ms, .most_waiting = 5});
   }
 
-  static Envelope start(const std::string& name, std::uint32_t confirm_seconds = 0) {
+  static Envelope start(const std::string& name, std::uint32_t confirm_seconds = 0,
+                        const std::string& word = "") {
     Envelope envelope;
     Rule& rule = *envelope.mutable_rule();
     rule.set_action(Rule::START);
     rule.set_name(name);
     rule.set_condition("jobid=" + name);
     rule.add_words("weight=2");
+    if (!word.empty()) rule.add_words(word);
     rule.set_confirm_seconds(confirm_seconds);
     return envelope;
   }
@@ -250,6 +252,57 @@ TEST_F(SiteBookTest, ALongStoreIsReplacedByTheBook) {
   ASSERT_TRUE(answer(ask(start("c"))));
   open();
   EXPECT_THAT(in_force(), ElementsAre("c", "b", "a"));
+}
+
+// The record is in the store, and the answer was lost. Then the store refuses it.
+TEST_F(SiteBookTest, ARefusalAfterALostAnswerIsNotTakenForNothing) {
+  state_.carries_out = true;
+  state_.fail(Why::unreachable, "no answer");
+  state_.fail(Why::refused, "the store is full");
+  EXPECT_THAT(error(ask(start("a"))), HasSubstr("it is not known whether the change was made"));
+  ASSERT_TRUE(answer(ask(start("b"))));
+  EXPECT_THAT(in_force(), ElementsAre("b"));
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("b")) << "the whole book has replaced what was stored";
+}
+
+TEST_F(SiteBookTest, ARefusalAfterTheCallerWasToldLeavesNoRecordTwice) {
+  state_.carries_out = true;
+  state_.fail(Why::unreachable, "no answer", 20);  // longer than the caller waits
+  state_.fail(Why::refused, "the store is full");
+  EXPECT_THAT(error(ask(start("a"))), HasSubstr("it is not known whether the change was made"));
+  EXPECT_TRUE(comes_true([&] { return state_.replaced > 0; }));
+  ASSERT_TRUE(answer(ask(start("b"))));
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("b"));
+}
+
+TEST_F(SiteBookTest, WhatIsDueEndsAlsoWhileTheStoreRefuses) {
+  ASSERT_TRUE(answer(ask(start("a", 0, "for=1s"))));
+  state_.fail(Why::refused, "disk full", 1000);
+  EXPECT_THAT(error(ask(start("b"))), HasSubstr("nothing was changed"));
+  EXPECT_TRUE(comes_true([&] {
+    book_->tick();
+    return in_force().empty();
+  }));
+  EXPECT_LT(writes(), 20U) << "a store that refuses is asked less and less often";
+}
+
+// A change that was prepared before something ended, and is made after it.
+TEST_F(SiteBookTest, AChangeIsPreparedAgainIfSomethingEndedMeanwhile) {
+  grammar_ = site_grammar(&names_);
+  ASSERT_TRUE(answer(ask(start("a", 0, "for=1s"))));
+  std::this_thread::sleep_for(1100ms);
+  control::ReadRequest read;
+  const control::Caller caller = {.name = "ops", .rights = control::Rights::change};
+  ASSERT_TRUE(rules_->names_of(start("b"), caller, read).empty());
+  ASSERT_TRUE(read.change) << "it was prepared";
+  answers_.emplace_back();
+  book_->change(start("b"), caller, std::move(read),
+                [this](Answer answered) { answers_.back() = std::move(answered); });
+  ASSERT_TRUE(answer(answers_.size() - 1));
+  open();
+  EXPECT_THAT(in_force(), ElementsAre("b"));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::string with_field(const std::string& field) {
 
 TEST(Leadership, ARecordGivesItBack) {
   const Leadership whole = {
-      .term = ~std::uint64_t{0} / 2,
+      .term = kLargestTerm,
       .lease = 1s,
       .transit = 250us,
       .incarnation = ~std::uint64_t{0},
@@ -37,10 +37,18 @@ TEST(Leadership, ARecordGivesItBack) {
   EXPECT_EQ(*read, whole);
 }
 
-TEST(Leadership, BytesOfAnAddressThatAreNotTextDoNoHarm) {
-  const auto read = parse_leadership(to_record({.term = 1, .addresses = {"\xff\n"}}));
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->addresses.size(), 1U);
+TEST(Leadership, AddressesAreFitToBeShown) {
+  const auto bytes = parse_leadership(to_record({.term = 1, .addresses = {"\xff"}}));
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_EQ(bytes->addresses.size(), 1U);
+  for (const std::string wrong : {"a\nb", "a\x1b[2J", "\x7f"}) {
+    EXPECT_EQ(problem_of(to_record({.term = 1, .addresses = {wrong}})),
+              "an address of `addresses` is not a host and a port, nor a path");
+  }
+  EXPECT_EQ(problem_of(to_record({.term = 1, .addresses = {std::string(2000, 'a')}})),
+            "an address of `addresses` is not a host and a port, nor a path");
+  EXPECT_EQ(problem_of(to_record({.term = 1, .addresses = std::vector<std::string>(17, "a:1")})),
+            "it has 17 addresses: expected at most 16");
 }
 
 TEST(Leadership, WhatHasNoAddressIsWrittenAsBeforeStandbys) {

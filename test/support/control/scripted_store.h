@@ -21,6 +21,7 @@ class ScriptedStore final : public control::SiteStore {
     std::vector<std::string> records;
     std::deque<Failure> failures;  // of the next writes; afterwards they succeed
     bool is_held = false;          // writes wait
+    bool carries_out = false;      // the next write that fails is carried out all the same
     bool wants_replacing = false;
     std::size_t writes = 0;    // that have begun
     std::size_t replaced = 0;  // that have succeeded
@@ -63,7 +64,10 @@ class ScriptedStore final : public control::SiteStore {
   [[nodiscard]] Outcome<void> append(std::string_view record) override {
     auto written = write();
     const std::lock_guard lock(state_.mutex);
-    if (written) state_.records.emplace_back(record);
+    const bool is_again = !state_.records.empty() && state_.records.back() == record;
+    if ((written && !is_again) || (!written && std::exchange(state_.carries_out, false))) {
+      state_.records.emplace_back(record);
+    }
     return written;
   }
   [[nodiscard]] Outcome<void> replace(std::string_view record) override {
