@@ -84,20 +84,10 @@ Result<void> ControlSide::open(const HostConfig& config, const std::string& addr
 }
 
 Result<void> ControlSide::open_http(const HostConfig& config) {
-  const auto source = [this] { return http_source(*this, program_.not_ready); };
-  if (config.http.enabled()) {
-    auto http = HttpPort::open(config.http, source(), std::string(version()), clock_);
-    VPFS_TRY(http);
-    http_ = std::move(*http);
-  }
-  if (config.http.has_tls()) {
-    auto tls = load_http_tls(config.control);
-    VPFS_TRY(tls);
-    auto https = HttpPort::open(config.http, source(), std::string(version()), clock_, HttpLimits(),
-                                std::move(*tls));
-    VPFS_TRY(https);
-    https_ = std::move(*https);
-  }
+  auto http = HttpPorts::open(config.http, config.control, http_source(*this, program_.not_ready),
+                              std::string(version()), clock_);
+  VPFS_TRY(http);
+  http_ = std::move(*http);
   return {};
 }
 
@@ -132,13 +122,13 @@ void ControlSide::introduce(const HostConfig& config, const std::string& address
 
 Result<void> ControlSide::reload(const HostConfig& config) {
   std::optional<HttpTls> tls;
-  if (https_ != nullptr) {
+  if (http_.has_tls()) {
     auto loaded = load_http_tls(config.control);
     VPFS_TRY(loaded);
     tls = std::move(*loaded);
   }
   VPFS_TRY(port_ == nullptr ? open_port(config) : port_->reload(config.control));
-  if (tls) https_->use(std::move(*tls));
+  if (tls) http_.use(std::move(*tls));
   return {};
 }
 
@@ -148,8 +138,7 @@ std::optional<DialledCoordinator> ControlSide::coordinator() const {
 
 void ControlSide::stop() {
   if (port_ != nullptr) port_->stop();
-  http_.reset();
-  https_.reset();
+  http_.close();
 }
 
 Hello ControlSide::hello() const {

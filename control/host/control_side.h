@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "control/gate/stage_gate.h"
 #include "control/host/config.h"
-#include "control/metrics/http_port.h"
+#include "control/metrics/http_ports.h"
 #include "control/wire/dialled_coordinator.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
@@ -77,8 +77,7 @@ class ControlSide final : public Owner {
   mutable std::mutex mutex_;             // guards what follows
   Hello hello_;
   std::unique_ptr<Port> port_;  // of the main thread, as the other one
-  std::unique_ptr<HttpPort> http_;
-  std::unique_ptr<HttpPort> https_;
+  HttpPorts http_;
 };
 
 }  // namespace vpfs::control

@@ -11,7 +11,6 @@
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/metrics/http_source.h"
-#include "control/metrics/http_tls.h"
 #include "control/site/site_message.h"
 #include "control/site/site_metrics.h"
 #include "control/site/site_status.h"
@@ -115,34 +114,21 @@ Result<void> SiteAdministration::load(const control::StateStore::Loaded& records
 }
 
 Result<void> SiteAdministration::open_ports() {
-  const auto make_source = [this] {
-    control::HttpSource source;
-    source.not_ready = [] { return std::string(); };
-    source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
-      asio::post(context_, [this, give = std::move(give)] {
-        give([numbers = numbers(), most = config_.http.most_virtual_pfs] {
-          return site_metrics(numbers, std::string(version()), most);
-        });
+  control::HttpSource source;
+  source.not_ready = [] { return std::string(); };
+  source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
+    asio::post(context_, [this, give = std::move(give)] {
+      give([numbers = numbers(), most = config_.http.most_virtual_pfs] {
+        return site_metrics(numbers, std::string(version()), most);
       });
-    };
-    source.ask = control::ask_of(*this);
-    source.is_site = true;
-    return source;
+    });
   };
-  if (config_.http.enabled()) {
-    auto http =
-        control::HttpPort::open(config_.http, make_source(), std::string(version()), clock_);
-    VPFS_TRY(http);
-    http_ = std::move(*http);
-  }
-  if (config_.http.has_tls()) {
-    auto tls = control::load_http_tls(config_.control);
-    VPFS_TRY(tls);
-    auto https = control::HttpPort::open(config_.http, make_source(), std::string(version()),
-                                         clock_, control::HttpLimits(), std::move(*tls));
-    VPFS_TRY(https);
-    https_ = std::move(*https);
-  }
+  source.ask = control::ask_of(*this);
+  source.is_site = true;
+  auto http = control::HttpPorts::open(config_.http, config_.control, source,
+                                       std::string(version()), clock_);
+  VPFS_TRY(http);
+  http_ = std::move(*http);
   if (!config_.control.enabled()) return {};
   auto port = control::Port::open(config_.control, *this, clock_);
   VPFS_TRY(port);
@@ -161,8 +147,7 @@ void SiteAdministration::stop() {
   stages_.stop();
   timer_.cancel();
   if (port_ != nullptr) port_->stop();
-  http_.reset();
-  https_.reset();
+  http_.close();
 }
 
 void SiteAdministration::tick() {

@@ -22,7 +22,7 @@
 #include "control/coordinator/links/cycle_times.h"
 #include "control/coordinator/links/parent_link.h"
 #include "control/coordinator/links/stage_links.h"
-#include "control/metrics/http_port.h"
+#include "control/metrics/http_ports.h"
 #include "control/site/site_book.h"
 #include "control/site/site_forward.h"
 #include "control/site/site_jobs.h"
@@ -138,8 +138,7 @@ class SiteAdministration final : private control::Owner {
   asio::steady_timer timer_;
   std::uint64_t ticks_ = 0;
   std::unique_ptr<control::Port> port_;
-  std::unique_ptr<control::HttpPort> http_;
-  std::unique_ptr<control::HttpPort> https_;
+  control::HttpPorts http_;
   bool is_stopped_ = false;
 };
 

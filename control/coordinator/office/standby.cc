@@ -19,7 +19,6 @@
 #include "base/version.h"
 #include "control/metrics/families.h"
 #include "control/metrics/http_source.h"
-#include "control/metrics/http_tls.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::coordinator {
@@ -94,38 +93,24 @@ Result<std::unique_ptr<Standby>> Standby::open(const Parts& parts) {
 Standby::~Standby() {
   if (leader_ != nullptr) leader_->stop();
   if (port_ != nullptr) port_->stop();
-  http_.reset();
-  https_.reset();
+  http_.close();
   store_.end();
   watch_.end();
 }
 
 Result<void> Standby::open_ports() {
-  const auto make_source = [this] {
-    control::HttpSource source;
-    source.not_ready = [] { return std::string(); };
-    source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
-      asio::post(context_,
-                 [this, give = std::move(give)] { give([text = metrics()] { return text; }); });
-    };
-    source.ask = control::ask_of(*this);
-    source.is_site = true;
-    return source;
+  control::HttpSource source;
+  source.not_ready = [] { return std::string(); };
+  source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
+    asio::post(context_,
+               [this, give = std::move(give)] { give([text = metrics()] { return text; }); });
   };
-  if (config_.http.enabled()) {
-    auto http =
-        control::HttpPort::open(config_.http, make_source(), std::string(version()), clock_);
-    VPFS_TRY(http);
-    http_ = std::move(*http);
-  }
-  if (config_.http.has_tls()) {
-    auto tls = control::load_http_tls(config_.control);
-    VPFS_TRY(tls);
-    auto https = control::HttpPort::open(config_.http, make_source(), std::string(version()),
-                                         clock_, control::HttpLimits(), std::move(*tls));
-    VPFS_TRY(https);
-    https_ = std::move(*https);
-  }
+  source.ask = control::ask_of(*this);
+  source.is_site = true;
+  auto http = control::HttpPorts::open(config_.http, config_.control, source,
+                                       std::string(version()), clock_);
+  VPFS_TRY(http);
+  http_ = std::move(*http);
   if (!config_.control.enabled()) return {};
   auto port = control::Port::open(config_.control, *this, clock_);
   VPFS_TRY(port);
@@ -141,8 +126,7 @@ std::optional<Elected> Standby::run() {
   context_.run();
   leader_->stop();
   if (port_ != nullptr) port_->stop();
-  http_.reset();
-  https_.reset();
+  http_.close();
   return std::move(elected_);
 }
 

@@ -14,7 +14,7 @@
 #include "control/coordinator/office/elected.h"
 #include "control/coordinator/office/leader_watch.h"
 #include "control/election/candidacy.h"
-#include "control/metrics/http_port.h"
+#include "control/metrics/http_ports.h"
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
@@ -99,8 +99,7 @@ class Standby final : private control::Owner {
   std::optional<TimePoint> claims_from_;  // it claims nothing before
   std::optional<Elected> elected_;
   std::unique_ptr<control::Port> port_;
-  std::unique_ptr<control::HttpPort> http_;
-  std::unique_ptr<control::HttpPort> https_;
+  control::HttpPorts http_;
 };
 
 }  // namespace vpfs::coordinator
