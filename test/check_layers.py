@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "control/store": ["base"],
     "control/etcd": ["base", "net", "control/store"],
     "control/election": ["base", "control/store"],
+    "control/members": ["base"],
     "control/words": ["base", "control/wire"],
     "control/web": ["base", "control/wire", "control/words"],
     "control/metrics": ["base", "net", "control/web", "control/wire"],
@@ -47,12 +48,12 @@ MAY_INCLUDE = {
     "control/site": ["base", "net", "schedulers", "stage", "control/admin", "control/allocation",
                      "control/coordinator/config", "control/coordinator/links", "control/metrics", "control/store",
                      "control/wire"],
-    "control/coordinator/office": ["base", "net", "control/coordinator/config", "control/election", "control/metrics",
-                                   "control/store", "control/wire"],
+    "control/coordinator/office": ["base", "net", "control/coordinator/config", "control/election", "control/members",
+                                   "control/metrics", "control/store", "control/wire"],
     "control/coordinator": ["base", "net", "schedulers", "stage", "control/admin", "control/allocation",
                             "control/coordinator/config", "control/coordinator/links", "control/coordinator/office",
-                            "control/election", "control/etcd", "control/metrics", "control/site", "control/store",
-                            "control/wire"],
+                            "control/election", "control/etcd", "control/members", "control/metrics", "control/site",
+                            "control/store", "control/wire"],
     "proxy/config": ["base", "net", "protocols", "schedulers", "stage", "control/host", "control/metrics"],
     "proxy/pump": ["base", "net", "protocols"],
     "proxy": ["base", "net", "protocols", "schedulers", "stage", "control/admin", "control/gate", "control/host",
@@ -94,7 +95,7 @@ MAY_IMPORT = {"lab": ["lab"], "bench": ["bench", "lab"], "script": ["script", "l
 PYTHON_ROOTS = [".", "script"]  # where programs look for modules
 MOST_FILES = 45  # in one folder, without those below it
 PURE = ["base", "schedulers", "protocols", "stage", "control/allocation", "control/election", "control/insight",
-        "sim"]  # no I/O, no clock
+        "control/members", "sim"]  # no I/O, no clock
 IO_HEADERS = re.compile(r"^(asio|liburing|fuse|sys/socket|netinet|unistd|thread|mutex|google/)")
 CLOCK_READ = re.compile(r"\b(steady|system|high_resolution)_clock::now\(|\bclock_gettime\(|\bsleep_for\(")
 CLOCK_OWNERS = {"base/system_clock.cc"}

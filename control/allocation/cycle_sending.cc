@@ -103,7 +103,8 @@ void CycleState::send(std::uint32_t number, bool allocates, bool want_report) {
   Stage& stage = members_.stages()[number];
   if (!stage.status.connected || stage.open || stage.status.silent) return;
   if (!allocates && !want_report) return;
-  stage.open = {.sequence = sequence_, .allocates = allocates, .wants_report = want_report};
+  stage.open = {
+      .sequence = sequence_, .term = term_, .allocates = allocates, .wants_report = want_report};
   if (allocates) {
     stage.open.has_caps = cycle_has_caps_;
     stage.open.lease = lease_;

@@ -50,6 +50,11 @@ void CycleState::use(std::unique_ptr<AllocationPolicy> policy, const Amounts& ca
   settings_.capacity = capacity;
 }
 
+void CycleState::set_term(std::uint64_t term) {
+  VPFS_ASSERT(term > term_);
+  term_ = term;
+}
+
 void CycleState::set_job(std::string_view name, std::optional<std::uint32_t> weight,
                          const Amounts& most) {
   std::uint32_t number = 0;
@@ -221,7 +226,7 @@ void CycleState::forget_pair_if_clear(std::uint32_t pair) {
 AnswerResult CycleState::on_report(StageId id, const StageAnswer& answer,
                                    std::span<const FlowCounters> flows, TimePoint now) {
   Stage& stage = connected(id);
-  if (answer.term != term_) {
+  if (answer.term != (stage.open ? stage.open.term : term_)) {
     ++stage.status.refused_answers;
     return AnswerResult::other_term;
   }
@@ -238,6 +243,13 @@ AnswerResult CycleState::on_report(StageId id, const StageAnswer& answer,
   if (has_counters) take_counters(stage, flows, now);
   if (!answer.pending) release_ended(stage);
   return AnswerResult::taken;
+}
+
+void CycleState::on_refusal(StageId id, std::uint64_t sequence, std::string_view why,
+                            TimePoint now) {
+  const std::uint64_t term = connected(id).open.term;
+  (void)on_report(id, {.term = term, .sequence = sequence, .applied = false, .problem = why}, {},
+                  now);
 }
 
 void CycleState::close_open(Stage& stage, const StageAnswer& answer, TimePoint now) {

@@ -94,6 +94,8 @@ class CycleState {
   // the stage; it allocates nothing unless a flow ends or lies.
   [[nodiscard]] AnswerResult on_report(StageId stage, const StageAnswer& answer,
                                        std::span<const FlowCounters> flows, TimePoint now);
+  // The stage does not take that cycle, and says why.
+  void on_refusal(StageId stage, std::uint64_t sequence, std::string_view why, TimePoint now);
 
   // Begins a cycle: divides, and says what to send to which stage. It is valid until the next call
   // of this or ask(). `want_report`: what is sent asks for the next report too; without, call ask()
@@ -108,6 +110,8 @@ class CycleState {
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
   void on_deadline(TimePoint now);
 
+  // Another term from the next cycle on. REQUIRES: it is above the one before.
+  void set_term(std::uint64_t term);
   [[nodiscard]] std::uint64_t term() const { return term_; }
   // The number of the last cycle; zero: there was none.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }

@@ -59,6 +59,7 @@ class Membership {
   // What a stage was sent and has not answered.
   struct Open {
     std::uint64_t sequence = 0;  // zero: it has answered all
+    std::uint64_t term = 0;
     bool allocates = false;
     bool wants_report = false;
     bool has_caps = false;  // in what it allocates

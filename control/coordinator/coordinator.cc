@@ -1,17 +1,15 @@
 #include "control/coordinator/coordinator.h"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
-#include <asio/post.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "base/log/log.h"
 #include "base/result.h"
 #include "base/version.h"
 #include "control/allocation/allocation_policy.h"
+#include "control/coordinator/members/messages.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::coordinator {
@@ -36,52 +34,71 @@ CycleSettings cycle_settings(const Config& config, const AllocationPolicyKind& p
   return settings;
 }
 
+constexpr const char* kAnotherLeads = "another coordinator leads";
 constexpr Duration kIdle = std::chrono::milliseconds(10);
 constexpr std::size_t kJoinsTold = 20;
 constexpr Duration kBusy = std::chrono::milliseconds(1);
 
 }  // namespace
 
-Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, const Clock& clock,
-                                                       const Options& options,
-                                                       const Elected& elected,
-                                                       control::StoreThread& store,
-                                                       const net::SignalQueue& signals) {
-  std::unique_ptr<Coordinator> coordinator(new Coordinator(config, clock, elected, store, signals));
-  if (!options.cycle_log.empty()) {
-    auto log = CycleLog::open(options.cycle_log);
-    if (!log) return fail("--cycle-log: " + log.error().message, log.error().code);
-    coordinator->cycle_log_ = std::move(*log);
-  }
-  auto links = StageLinks::open(coordinator->context_, clock, coordinator->config_, *coordinator,
-                                options.links);
-  VPFS_TRY(links);
-  coordinator->links_ = std::move(*links);
-  coordinator->runner_.use(*coordinator->links_);
-  coordinator->runner_.ask_before([&office = coordinator->office_] { return office.holds(); });
-  if (config.parent) {
-    coordinator->uplink_.emplace(coordinator->state_, *coordinator->given_);
-    auto parent = ParentLink::make(coordinator->context_, clock, coordinator->config_,
-                                   coordinator->links_->room(), *coordinator->uplink_,
-                                   coordinator->runner_, *coordinator);
-    VPFS_TRY(parent);
-    coordinator->parent_ = std::move(*parent);
-  }
-  auto site = SiteAdministration::open(
-      {.context = coordinator->context_,
-       .clock = clock,
-       .config = coordinator->config_,
-       .state = coordinator->state_,
-       .links = *coordinator->links_,
-       .parent = coordinator->parent_.get(),
-       .incarnation = coordinator->own_.incarnation,
-       .store = coordinator->office_.store(),
-       .lost = [&office = coordinator->office_] { office.lost(); },
-       .store_problem = [&office = coordinator->office_] { return office.trouble(); }},
-      elected.records);
-  VPFS_TRY(site);
-  coordinator->site_ = std::move(*site);
+Result<std::unique_ptr<Coordinator>> Coordinator::make(const Parts& parts) {
+  std::unique_ptr<Coordinator> coordinator(new Coordinator(parts));
+  VPFS_TRY(coordinator->open(parts));
   return coordinator;
+}
+
+Coordinator::Coordinator(const Parts& parts)
+    : context_(parts.context),
+      config_(parts.config),
+      clock_(parts.clock),
+      incarnation_(parts.incarnation),
+      policy_(*allocation::find_policy(config_.policy)),
+      cycle_timer_(context_),
+      state_(cycle_settings(config_, policy_, parts.clear_from), make_policy(), parts.term),
+      runner_(context_, clock_, state_),
+      part_(parts.part) {
+  if (!parts.leads_members) return;
+  views_.emplace(context_, clock_, parts.term,
+                 [over = parts.over] { over("no number is left for the views of its members"); });
+  views_->set_cost_model(config_.cost_model);
+  if (!parts.gone_member.empty()) views_->is_gone(parts.gone_member);
+}
+
+Result<void> Coordinator::open(const Parts& parts) {
+  if (!parts.options.cycle_log.empty()) {
+    auto log = CycleLog::open(parts.options.cycle_log);
+    if (!log) return fail("--cycle-log: " + log.error().message, log.error().code);
+    cycle_log_ = std::move(*log);
+  }
+  auto links = StageLinks::open(context_, clock_, config_, *this, parts.options.links);
+  VPFS_TRY(links);
+  links_ = std::move(*links);
+  runner_.use(*links_);
+  runner_.ask_before(parts.may_send);
+  if (part_) links_->serve([this](const std::string& stage) { return part_->why_not(stage); });
+  if (views_) views_->use(*links_);
+  if (config_.parent) {
+    uplink_.emplace(state_, *given_);
+    auto parent =
+        ParentLink::make(context_, clock_, config_, links_->room(), *uplink_, runner_, *this);
+    VPFS_TRY(parent);
+    parent_ = std::move(*parent);
+  }
+  auto site = SiteAdministration::open({.context = context_,
+                                        .clock = clock_,
+                                        .config = config_,
+                                        .state = state_,
+                                        .links = *links_,
+                                        .parent = parent_.get(),
+                                        .incarnation = incarnation_,
+                                        .store = parts.store,
+                                        .lost = [over = parts.over] { over(kAnotherLeads); },
+                                        .store_problem = parts.store_problem,
+                                        .finish_status = parts.finish_status},
+                                       parts.records);
+  VPFS_TRY(site);
+  site_ = std::move(*site);
+  return {};
 }
 
 std::unique_ptr<allocation::AllocationPolicy> Coordinator::make_policy() {
@@ -95,94 +112,90 @@ std::unique_ptr<allocation::AllocationPolicy> Coordinator::make_policy() {
   return given;
 }
 
-Coordinator::Coordinator(const Config& config, const Clock& clock, const Elected& elected,
-                         control::StoreThread& store, const net::SignalQueue& signals)
-    : config_(config),
-      clock_(clock),
-      own_(elected.own),
-      policy_(*allocation::find_policy(config.policy)),
-      signals_(context_, signals),
-      cycle_timer_(context_),
-      office_(context_, clock, store, elected.tenure,
-              [this](const std::string& why) { lose(why); }),
-      state_(cycle_settings(config, policy_, elected.clear_from), make_policy(), own_.term),
-      runner_(context_, clock, state_) {}
-
 Coordinator::~Coordinator() {
-  if (site_ != nullptr) site_->stop();
-  if (parent_ != nullptr) parent_->stop();
-  if (links_ != nullptr) links_->stop();
+  stop();
 }
 
-Coordinator::Ending Coordinator::run() {
-  signals_.start([this](int signal) { take_signal(signal); });
-  office_.start();
+void Coordinator::start() {
   links_->start();
   site_->start();
   if (parent_ != nullptr) parent_->start();
   begin_cycle();
-  context_.run();
-  office_.stop();
+}
+
+void Coordinator::stop() {
+  if (std::exchange(is_stopped_, true)) return;
   runner_.stop();
+  cycle_timer_.cancel();
+  if (views_) views_->stop();
   if (parent_ != nullptr) parent_->stop();
-  site_->stop();
-  links_->stop();
-  return ending_;
-}
-
-void Coordinator::lose(const std::string& why) {
-  spdlog::warn("term {} is over: {}", own_.term, why);
-  ending_ = Ending::lost;
-  context_.stop();
-}
-
-void Coordinator::take_signal(int signal) {
-  if (signal == SIGUSR2) return reopen_log();
-  spdlog::info("{}: ending; stages go on alone when their leases end",
-               signal == SIGTERM ? "SIGTERM" : "SIGINT");
-  context_.stop();
+  if (site_ != nullptr) site_->stop();
+  if (links_ != nullptr) links_->stop();
 }
 
 std::expected<allocation::StageId, control::Error> Coordinator::admit(const StageHello& hello) {
-  const auto refuse = [](control::Error::Code code, const char* place, std::string text) {
-    return std::unexpected(make_error(code, place, std::move(text)));
-  };
-  if (hello.term > own_.term) {
-    return refuse(control::Error::OUTDATED, "term",
-                  fmt::format("{} has applied cycles of term {}, and this coordinator has term {}: "
-                              "another one leads, or has led (--term begins with a later one)",
-                              hello.name, hello.term, own_.term));
-  }
-  if (policy_.needs_elsewhere && !hello.takes_elsewhere) {
-    return refuse(control::Error::UNSUPPORTED, "capabilities",
-                  fmt::format("the policy {} needs a scheduler that counts service elsewhere, such "
-                              "as sfq: {} has none",
-                              policy_.name, hello.name));
-  }
-  if (policy_.needs_caps && !hello.takes_caps) {
-    return refuse(control::Error::UNSUPPORTED, "capabilities",
-                  fmt::format("the policy {} needs a scheduler that can cap, such as sfq or tbf: "
-                              "{} has none",
-                              policy_.name, hello.name));
-  }
-  if (policy_.needs_elsewhere) {
-    const bool is_configured = !config_.cost_model.empty();
-    const std::string* expected = is_configured ? &config_.cost_model : common_cost_model();
-    std::string whose = "the coordinator's cost_model";
-    if (!is_configured && expected != nullptr) {
-      const std::size_t stages = cost_models_.at(*expected);
-      whose = fmt::format("that of {} connected stage{}", stages, stages == 1 ? "" : "s");
-    }
-    if (expected != nullptr && *expected != hello.cost_model) {
-      return refuse(control::Error::INVALID, "cost_model",
-                    fmt::format("\"{}\" of {} is not \"{}\", {}: services could not be compared",
-                                hello.cost_model, hello.name, *expected, whose));
-    }
-  }
+  if (auto why = why_not(hello)) return std::unexpected(std::move(*why));
+  if (auto why = compare_costs(hello)) return std::unexpected(std::move(*why));
   auto stage = state_.join(hello.name, hello.incarnation, clock_.now(),
                            {.caps = hello.takes_caps, .metadata_caps = hello.takes_metadata_caps});
-  if (!stage) return refuse(control::Error::EXISTS, "name", stage.error().message);
+  if (!stage) {
+    return std::unexpected(make_error(control::Error::EXISTS, "name", stage.error().message));
+  }
   return *stage;
+}
+
+std::optional<control::Error> Coordinator::why_not(const StageHello& hello) const {
+  if (hello.term > state_.term()) {
+    return make_error(control::Error::OUTDATED, "term",
+                      fmt::format("{} has applied cycles of term {}, and this coordinator has term "
+                                  "{}: another one leads, or has led (--term begins with a later "
+                                  "one)",
+                                  hello.name, hello.term, state_.term()));
+  }
+  if (views_ && hello.member == nullptr) {
+    return make_error(control::Error::INVALID, "role",
+                      "only members of this site may dial here: stages have a port of their own");
+  }
+  if (policy_.needs_elsewhere && !hello.takes_elsewhere) {
+    return make_error(
+        control::Error::UNSUPPORTED, "capabilities",
+        fmt::format("the policy {} needs a scheduler that counts service elsewhere, such "
+                    "as sfq: {} has none",
+                    policy_.name, hello.name));
+  }
+  if (policy_.needs_caps && !hello.takes_caps) {
+    return make_error(control::Error::UNSUPPORTED, "capabilities",
+                      fmt::format("the policy {} needs a scheduler that can cap, such as sfq or "
+                                  "tbf: {} has none",
+                                  policy_.name, hello.name));
+  }
+  return std::nullopt;
+}
+
+std::optional<control::Error> Coordinator::compare_costs(const StageHello& hello) const {
+  if (!policy_.needs_elsewhere) return std::nullopt;
+  // Its leader tells a member what its stages have to call their costs.
+  if (hello.member != nullptr) return std::nullopt;
+  const std::string* expected = given_cost_model();
+  std::string whose =
+      config_.cost_model.empty() ? "that of the site's stages" : "the coordinator's cost_model";
+  if (expected == nullptr) {
+    expected = common_cost_model();
+    if (expected == nullptr) return std::nullopt;
+    const std::size_t stages = cost_models_.at(*expected);
+    whose = fmt::format("that of {} connected stage{}", stages, stages == 1 ? "" : "s");
+  }
+  if (*expected == hello.cost_model) return std::nullopt;
+  return make_error(control::Error::INVALID, "cost_model",
+                    fmt::format("\"{}\" of {} is not \"{}\", {}: services could not be compared",
+                                hello.cost_model, hello.name, *expected, whose));
+}
+
+const std::string* Coordinator::given_cost_model() const {
+  if (!config_.cost_model.empty()) return &config_.cost_model;
+  if (part_ && !part_->cost_model().empty()) return &part_->cost_model();
+  if (views_ && !views_->cost_model().empty()) return &views_->cost_model();
+  return nullptr;
 }
 
 const std::string* Coordinator::common_cost_model() const {
@@ -192,22 +205,33 @@ const std::string* Coordinator::common_cost_model() const {
 }
 
 std::optional<control::Hello> Coordinator::hello() const {
-  const std::string* cost_model =
-      config_.cost_model.empty() ? common_cost_model() : &config_.cost_model;
-  if (policy_.needs_elsewhere && cost_model == nullptr) return std::nullopt;
+  const std::string* cost_model = given_cost_model();
+  if (cost_model == nullptr) cost_model = common_cost_model();
+  if (policy_.needs_elsewhere && cost_model == nullptr && !part_) return std::nullopt;
   control::Hello hello;
   hello.set_version(control::Versions().newest);
   hello.set_least(control::Versions().least);
   hello.set_role(control::Hello::STAGE);
-  hello.set_name(config_.name);
-  hello.set_incarnation(own_.incarnation);
+  hello.set_name(part_ ? part_->own().name : config_.name);
+  hello.set_incarnation(incarnation_);
   for (const char* const each :
        {"aggregator", "caps", "metadata_caps", "elsewhere", "site", "forward_as"}) {
     hello.add_capabilities(each);
   }
   if (cost_model != nullptr) hello.set_cost_model(*cost_model);
   hello.set_program("vpfs-coordinator " + std::string(version()));
+  if (!part_) return hello;
+  hello.add_capabilities(std::string(control::kMember));
+  *hello.mutable_view() = to_message(part_->view());
+  const std::vector<std::string>& addresses = part_->own().stage_addresses;
+  hello.mutable_stage_addresses()->Add(addresses.begin(), addresses.end());
   return hello;
+}
+
+std::string Coordinator::cost_model_to_tell() const {
+  if (!part_ || !part_->cost_model().empty()) return "";
+  const std::string* const cost_model = common_cost_model();
+  return cost_model == nullptr ? "" : *cost_model;
 }
 
 void Coordinator::led(bool is_led) {
@@ -215,6 +239,7 @@ void Coordinator::led(bool is_led) {
 }
 
 void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
+  if (request.has_member_view() && part_) return take_view(request.member_view(), done);
   if (request.has_site()) {
     return site_->take_on(request.site(), [done](std::vector<std::string> warnings) {
       control::Envelope answer;
@@ -230,9 +255,36 @@ void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
   done(std::move(answer));
 }
 
+void Coordinator::take_view(const control::MemberView& told, const ParentLink::Done& done) {
+  control::Envelope answer;
+  const std::uint64_t epoch = part_->view().epoch;
+  if (auto why = part_->take(told)) {
+    *answer.mutable_error() = std::move(*why);
+    return done(std::move(answer));
+  }
+  if (part_->view().epoch > state_.term()) state_.set_term(part_->view().epoch);
+  links_->serve([this](const std::string& stage) { return part_->why_not(stage); });
+  if (const std::string* const model = given_cost_model(); model != nullptr) {
+    links_->disconnect_if([model](const StageHello& each) { return each.cost_model != *model; },
+                          "its cost model is not that of the site's stages");
+  }
+  if (part_->view().epoch != epoch) {
+    const std::size_t members = part_->view().members.size();
+    spdlog::info("view {} of {} member{}: this one {}", part_->view().epoch, members,
+                 members == 1 ? "" : "s",
+                 part_->takes_part() ? "serves its part of the stages" : "is not among them");
+  }
+  answer.mutable_ack();
+  done(std::move(answer));
+}
+
 void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
-  ++cost_models_[hello.cost_model];
+  if (!hello.cost_model.empty()) ++cost_models_[hello.cost_model];
+  if (views_) {
+    views_->joined(stage, hello);
+    views_->learn_cost_model(hello.cost_model);
+  }
   site_->joined(stage);
   tell_joins();
   if (++joins_ > kJoinsTold) return;
@@ -251,12 +303,14 @@ void Coordinator::tell_joins() {
 void Coordinator::left(allocation::StageId stage) {
   const auto place = cost_models_.find(links_->hello(stage).cost_model);
   if (place != cost_models_.end() && --place->second == 0) cost_models_.erase(place);
+  if (views_) views_->left(stage, links_->hello(stage));
   site_->left(stage);
   state_.leave(stage, clock_.now());
   runner_.left();
 }
 
 void Coordinator::begin_cycle() {
+  if (is_stopped_) return;
   cycle_timer_.cancel();
   if (parent_ != nullptr && parent_->is_led()) return;                 // led() comes
   if (runner_.is_running()) return begin_later(clock_.now() + kBusy);  // a round of the parent's

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
@@ -18,44 +18,69 @@
 #include "control/coordinator/links/cycle_runner.h"
 #include "control/coordinator/links/parent_link.h"
 #include "control/coordinator/links/stage_links.h"
-#include "control/coordinator/office/elected.h"
-#include "control/coordinator/office/office.h"
+#include "control/coordinator/members/served_part.h"
+#include "control/coordinator/members/view_publisher.h"
 #include "control/site/site_administration.h"
+#include "control/store/state_store.h"
 #include "control/store/store_thread.h"
-#include "net/signal_queue.h"
 
 namespace vpfs::coordinator {
 
-// A coordinator that leads: one thread for the stages and their cycles.
+// A coordinator's stages and their cycles: those of a leader, of an aggregator, or of a member.
+// Belongs to one thread, that of its io_context, and outlives its run.
 class Coordinator final : private StageLinks::StageHandler, private ParentLink::ParentHandler {
  public:
   struct Options {
     std::string cycle_log;  // a file; "": none
     StageLinks::Limits links;
   };
-  enum class Ending : std::uint8_t {
-    signal,  // SIGTERM or SIGINT
-    lost,    // another coordinator leads, or may lead from now on
+  // All that is a reference outlives it.
+  struct Parts {
+    asio::io_context& context;
+    const Clock& clock;
+    const Config& config;
+    const Options& options;
+    std::uint64_t term = 0;  // of a member: zero, until it is told a view
+    std::uint64_t incarnation = 0;
+    TimePoint clear_from;  // no caps of another coordinator before are in force from then on
+    const control::StateStore::Loaded& records;
+    control::StoreCaller& store;
+    // Whether a cycle may be sent; null: it always may.
+    std::function<bool()> may_send = {};
+    // Its term is over, since another coordinator leads, or since it needs a later one.
+    std::function<void(const std::string& why)> over;
+    std::function<std::string()> store_problem;  // what the store did not do last; "": it works
+    // As SiteAdministration::Parts has it.
+    std::function<void(std::string status, control::Answer answer)> finish_status = {};
+    std::optional<ServedPart> part = {};  // of a member
+    bool leads_members = false;           // its stages are members
+    std::string gone_member = {};         // the leader before, if its process has ended
   };
 
-  // Its sockets are open. The error names the key of the configuration. `clock`, `store` and
-  // `signals` (SIGTERM, SIGINT, SIGUSR2) outlive it.
-  [[nodiscard]] static Result<std::unique_ptr<Coordinator>> make(
-      const Config& config, const Clock& clock, const Options& options, const Elected& elected,
-      control::StoreThread& store, const net::SignalQueue& signals);
+  // Its sockets are open. The error names the key of the configuration.
+  [[nodiscard]] static Result<std::unique_ptr<Coordinator>> make(const Parts& parts);
   ~Coordinator() override;
 
-  [[nodiscard]] Ending run();
+  // Begins; what it waits for runs on the io_context.
+  void start();
+  void stop();
+  // For a member: its leader is there.
+  void follow(const std::vector<control::PortAddress>& leader) { parent_->follow(leader); }
 
-  [[nodiscard]] std::uint64_t term() const { return own_.term; }
+  [[nodiscard]] std::uint64_t term() const { return state_.term(); }
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return links_->tcp_endpoint(); }
+  [[nodiscard]] std::string status() { return site_->status(); }
+  // What it serves as a member; null: it is not one.
+  [[nodiscard]] const ServedPart* part() const { return part_ ? &*part_ : nullptr; }
 
  private:
-  Coordinator(const Config& config, const Clock& clock, const Elected& elected,
-              control::StoreThread& store, const net::SignalQueue& signals);
+  explicit Coordinator(const Parts& parts);
+  [[nodiscard]] Result<void> open(const Parts& parts);
 
   [[nodiscard]] std::expected<allocation::StageId, control::Error> admit(
       const StageHello& hello) override;
+  [[nodiscard]] std::optional<control::Error> why_not(const StageHello& hello) const;
+  [[nodiscard]] std::optional<control::Error> compare_costs(const StageHello& hello) const;
   void joined(allocation::StageId stage) override;
   void left(allocation::StageId stage) override;
   void announced(allocation::StageId stage, const control::Flows& flows) override {
@@ -64,6 +89,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   }
   void reported(allocation::StageId stage, const control::Report& report) override {
     runner_.reported(stage, report);
+    if (views_ && !report.cost_model().empty()) views_->learn_cost_model(report.cost_model());
   }
   void refused_cycle(allocation::StageId stage, std::uint64_t sequence,
                      const control::Error& why) override {
@@ -71,41 +97,43 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   }
 
   [[nodiscard]] std::optional<control::Hello> hello() const override;
+  [[nodiscard]] std::string cost_model_to_tell() const override;
   void led(bool is_led) override;
   void ask(const control::Envelope& request, ParentLink::Done done) override;
+  void take_view(const control::MemberView& told, const ParentLink::Done& done);
 
   [[nodiscard]] std::unique_ptr<allocation::AllocationPolicy> make_policy();
   // That of most stages; null: there is none.
   [[nodiscard]] const std::string* common_cost_model() const;
-  void take_signal(int signal);
-  void lose(const std::string& why);
+  // That of the configuration, or that a member was told; null: neither.
+  [[nodiscard]] const std::string* given_cost_model() const;
   void tell_joins();
   void begin_cycle();
   void begin_later(TimePoint at);
   void run_divided(CycleTimes times);
   void finished(const CycleTimes& times);
 
-  const Config config_;
+  asio::io_context& context_;
+  const Config& config_;
   const Clock& clock_;
-  const control::Leadership own_;
+  const std::uint64_t incarnation_;
   const allocation::AllocationPolicyKind& policy_;
   allocation::GivenPolicy* given_ = nullptr;  // the aggregator's policy, which state_ owns
-  asio::io_context context_{1};
-  net::SignalReader signals_;
   asio::steady_timer cycle_timer_;
-  Office office_;
-  Ending ending_ = Ending::signal;
   TimePoint cycle_began_;
   allocation::CycleState state_;
   CycleRunner runner_;
   std::unique_ptr<StageLinks> links_;
   std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
   std::unique_ptr<ParentLink> parent_;        // of an aggregator
+  std::optional<ServedPart> part_;            // of a member, which is an aggregator besides
+  std::optional<ViewPublisher> views_;        // of a leader of members
   std::unique_ptr<SiteAdministration> site_;
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages
   TimePoint joins_since_ = {};
   std::size_t joins_ = 0;  // since then
+  bool is_stopped_ = false;
 };
 
 }  // namespace vpfs::coordinator

@@ -2,13 +2,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <future>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -18,6 +21,9 @@
 #include "base/system_clock.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/coordinator.h"
+#include "control/coordinator/leader.h"
+#include "control/coordinator/members/member.h"
+#include "control/coordinator/members/members_port.h"
 #include "control/coordinator/office/addresses.h"
 #include "control/coordinator/office/elected.h"
 #include "control/coordinator/office/standby.h"
@@ -38,6 +44,7 @@ using vpfs::control::StoreThread;
 using vpfs::coordinator::Config;
 using vpfs::coordinator::Coordinator;
 using vpfs::coordinator::Elected;
+using vpfs::coordinator::Leader;
 using vpfs::coordinator::Standby;
 using vpfs::net::SignalQueue;
 
@@ -48,41 +55,100 @@ struct Options {
   std::uint64_t least_term = 0;
 };
 
-void say_ready(const Config& config, const Coordinator& coordinator) {
-  const auto tcp = coordinator.tcp_endpoint();
-  std::cout << kName << ": ready, policy " << config.policy << ", term " << coordinator.term()
-            << ", " << config.dial.size() << " stages to dial"
-            << (tcp ? ", stages may dial " + vpfs::net::to_string(*tcp) : "") << ", pid "
+// Where stages may dial: `endpoint`, if it is there.
+std::string stages_of(const Config& config, const std::optional<vpfs::net::Endpoint>& endpoint) {
+  std::string text = fmt::format("{} stages to dial", config.dial.size());
+  if (endpoint) text += ", stages may dial " + vpfs::net::to_string(*endpoint);
+  return text;
+}
+
+void say_ready(const std::string& role, const Config& config, const std::string& more) {
+  std::cout << kName << ": ready, " << role << "policy " << config.policy << more << ", pid "
             << ::getpid() << std::endl;
 }
 
-vpfs::control::Leadership own_leadership(const Config& config) {
+// What a process has for its members, beside the office.
+class MemberSide {
+ public:
+  // Nothing without the key `members`.
+  static Result<std::unique_ptr<MemberSide>> start(const Config& config, const vpfs::Clock& clock,
+                                                   const Options& options, StoreThread& store) {
+    if (!config.members) return nullptr;
+    auto port = vpfs::coordinator::MembersPort::reserve(config);
+    VPFS_TRY(port);
+    auto member =
+        vpfs::coordinator::Member::start({.clock = clock,
+                                          .config = config,
+                                          .options = options.leader,
+                                          .store = store,
+                                          .name = vpfs::coordinator::addresses_of(config).front(),
+                                          .incarnation = vpfs::control::new_incarnation()});
+    VPFS_TRY(member);
+    std::unique_ptr<MemberSide> side(new MemberSide(std::move(*port), std::move(*member)));
+    return side;
+  }
+
+  [[nodiscard]] Config leader_config(const Config& config) const {
+    return port_.leader_config(config);
+  }
+  [[nodiscard]] std::vector<std::string> addresses() const { return {port_.address()}; }
+  [[nodiscard]] vpfs::coordinator::Member& member() const { return *member_; }
+
+ private:
+  MemberSide(vpfs::coordinator::MembersPort port, std::unique_ptr<vpfs::coordinator::Member> member)
+      : port_(std::move(port)), member_(std::move(member)) {}
+
+  const vpfs::coordinator::MembersPort port_;
+  const std::unique_ptr<vpfs::coordinator::Member> member_;
+};
+
+using FinishStatus = std::function<void(std::string status, vpfs::control::Answer answer)>;
+
+FinishStatus finish_status(MemberSide& side) {
+  return [&side](std::string status, vpfs::control::Answer answer) {
+    side.member().answer_status(std::move(status), std::move(answer));
+  };
+}
+
+vpfs::control::Leadership own_leadership(const Config& config, const MemberSide* side) {
   vpfs::control::Leadership own = {.lease = config.lease,
                                    .transit = config.transit,
                                    .incarnation = vpfs::control::new_incarnation()};
   own.addresses = vpfs::coordinator::addresses_of(config);
+  if (side != nullptr) own.members = side->addresses();
   return own;
 }
 
 // Leads until a signal, or until it has lost the office.
-Result<Coordinator::Ending> lead(const Config& config, const vpfs::Clock& clock,
-                                 const Options& options, Elected elected, StoreThread& store,
-                                 const SignalQueue& signals) {
-  const auto coordinator =
-      Coordinator::make(config, clock, options.leader, elected, store, signals);
-  VPFS_TRY(coordinator);
+Result<Leader::Ending> lead(const Config& config, const vpfs::Clock& clock, const Options& options,
+                            Elected elected, StoreThread& store, const SignalQueue& signals,
+                            MemberSide* side) {
+  const Config own = side == nullptr ? config : side->leader_config(config);
+  Leader::Parts parts = {.config = own,
+                         .clock = clock,
+                         .options = options.leader,
+                         .elected = elected,
+                         .store = store,
+                         .signals = signals};
+  if (side != nullptr) parts.finish_status = finish_status(*side);
+  const auto leader = Leader::make(parts);
+  VPFS_TRY(leader);
   elected.records = {};  // they may be large
-  say_ready(config, **coordinator);
-  return (*coordinator)->run();
+  const auto endpoint =
+      side == nullptr ? (*leader)->coordinator().tcp_endpoint() : side->member().tcp_endpoint();
+  say_ready("", config,
+            fmt::format(", term {}, {}", elected.own.term, stages_of(config, endpoint)));
+  if (side != nullptr) side->member().follow(side->addresses());
+  return (*leader)->run();
 }
 
 Result<void> lead_alone(const Config& config, const vpfs::Clock& clock, const Options& options,
                         std::unique_ptr<SiteStore> opened, const SignalQueue& signals) {
-  auto elected =
-      vpfs::coordinator::claim_at_once(*opened, clock, own_leadership(config), options.least_term);
+  auto elected = vpfs::coordinator::claim_at_once(*opened, clock, own_leadership(config, nullptr),
+                                                  options.least_term);
   VPFS_TRY(elected);
   StoreThread store(std::move(opened));
-  VPFS_TRY(lead(config, clock, options, std::move(*elected), store, signals));
+  VPFS_TRY(lead(config, clock, options, std::move(*elected), store, signals, nullptr));
   return {};
 }
 
@@ -100,6 +166,17 @@ void resign(StoreThread& store) {
   std::_Exit(0);
 }
 
+// Waits until it can lead.
+Result<std::optional<Elected>> stand_by(const Standby::Parts& parts, bool has_led,
+                                        const MemberSide* side) {
+  auto standby = Standby::open(parts);
+  VPFS_TRY(standby);
+  if (has_led) (*standby)->has_lost();
+  say_ready("standby, ", parts.config,
+            side == nullptr ? "" : ", " + stages_of(parts.config, side->member().tcp_endpoint()));
+  return (*standby)->run();
+}
+
 // Waits until it can lead, and leads, again and again.
 Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Options& options,
                         std::unique_ptr<SiteStore> opened, const SignalQueue& signals) {
@@ -107,25 +184,30 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
   VPFS_TRY(opened_again);
   StoreThread store(std::move(opened));
   StoreThread watch(std::move(*opened_again));
+  const auto side = MemberSide::start(config, clock, options, store);
+  VPFS_TRY(side);
+  MemberSide* const members = side->get();
   bool has_led = false;
   for (;;) {
-    auto standby = Standby::open({.clock = clock,
-                                  .config = config,
-                                  .store = store,
-                                  .watch = watch,
-                                  .signals = signals,
-                                  .own = own_leadership(config),
-                                  .least_term = options.least_term});
-    VPFS_TRY(standby);
-    if (has_led) (*standby)->has_lost();
-    std::cout << kName << ": ready, standby, policy " << config.policy << ", pid " << ::getpid()
-              << std::endl;
-    std::optional<Elected> elected = (*standby)->run();
-    standby->reset();  // its ports are the leader's now
-    if (!elected) return {};
-    const TimePoint clear_from = elected->clear_from;
-    auto ending = lead(config, clock, options, std::move(*elected), store, signals);
-    if (!ending || *ending == Coordinator::Ending::signal) {
+    Standby::Parts parts = {.clock = clock,
+                            .config = config,
+                            .store = store,
+                            .watch = watch,
+                            .signals = signals,
+                            .own = own_leadership(config, members),
+                            .least_term = options.least_term};
+    if (members != nullptr) {
+      parts.follow = [members](const vpfs::control::Leadership& leader) {
+        members->member().follow(leader.members);
+      };
+      parts.finish_status = finish_status(*members);
+    }
+    auto elected = stand_by(parts, has_led, members);
+    VPFS_TRY(elected);
+    if (!*elected) return {};
+    const TimePoint clear_from = (*elected)->clear_from;
+    auto ending = lead(config, clock, options, std::move(**elected), store, signals, members);
+    if (!ending || *ending == Leader::Ending::signal) {
       // Until then caps of others may be in force, which the next leader could not know of.
       if (clock.now() >= clear_from) resign(store);
       VPFS_TRY(ending);

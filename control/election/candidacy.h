@@ -35,6 +35,10 @@ class Candidacy {
   [[nodiscard]] const std::optional<control::SiteStore::Seen>& seen() const { return seen_; }
   // The leader, as far as is known; null: there is none.
   [[nodiscard]] const control::Leadership* leader() const;
+  // The process of the leader that was seen last has ended, as far as is known.
+  [[nodiscard]] bool leader_is_gone() const {
+    return gone_since_.has_value() || (seen_ && seen_->leader && seen_->leader->has_resigned);
+  }
   // From when on no caps of any leader before are in force, if the office was claimed as it was
   // seen by `now`.
   [[nodiscard]] TimePoint clear_from(const control::SiteStore::Seen& claimed, TimePoint now) const;

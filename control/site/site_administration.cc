@@ -80,6 +80,7 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       grammar_(site_grammar(&names_)),
       store_(parts.store),
       store_problem_(parts.store_problem),
+      finish_status_(parts.finish_status),
       jobs_(state_),
       stages_(context_, clock_),
       forward_(stages_, links_),
@@ -206,6 +207,7 @@ void SiteAdministration::answer(const Envelope& request, const Caller& caller, c
       return forward_.forward(request.forward(), caller,
                               [answer](Envelope reply) { answer(std::move(reply)); });
     case Envelope::kStatus: {
+      if (finish_status_ != nullptr) return finish_status_(status(), answer);
       Envelope reply;
       reply.mutable_status_reply()->set_json(status());
       return answer(std::move(reply));

@@ -50,6 +50,8 @@ class SiteAdministration final : private control::Owner {
     control::StoreCaller& store;
     std::function<void()> lost;  // called when the store says that another coordinator leads
     std::function<std::string()> store_problem;  // what it did not do last; "": it works
+    // Answers with that status, and with what else the process has; null: it has nothing.
+    std::function<void(std::string status, control::Answer answer)> finish_status = {};
   };
 
   // All parts outlive it. The records of the store are replayed, what was due has ended, jobs have
@@ -126,6 +128,7 @@ class SiteAdministration final : private control::Owner {
   stage::Config grammar_;
   control::StoreCaller& store_;
   const std::function<std::string()> store_problem_;
+  const std::function<void(std::string status, control::Answer answer)> finish_status_;
   std::unique_ptr<control::LiveState> live_;
   std::unique_ptr<control::RuleAdministration> rules_;
   std::unique_ptr<SiteBook> book_;

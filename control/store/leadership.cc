@@ -31,27 +31,39 @@ bool is_printable(const std::string& text) {
   return text.size() <= kLongestAddress && std::ranges::none_of(text, is_control);
 }
 
-// What records of versions before standbys do not have.
+// None where the object has no such key.
+Result<std::vector<std::string>> read_addresses(const json& object, const char* key) {
+  std::vector<std::string> addresses;
+  const auto list = object.find(key);
+  if (list == object.end()) return addresses;
+  if (!list->is_array()) return fail(fmt::format("its `{}` are not a list", key));
+  if (list->size() > kMostAddresses) {
+    return fail(fmt::format("it has {} addresses in `{}`: expected at most {}", list->size(), key,
+                            kMostAddresses));
+  }
+  for (const json& address : *list) {
+    if (!address.is_string()) return fail(fmt::format("an address of `{}` is not a text", key));
+    if (!is_printable(address.get_ref<const std::string&>())) {
+      return fail(fmt::format("an address of `{}` is not a host and a port, nor a path", key));
+    }
+    addresses.push_back(address.get<std::string>());
+  }
+  return addresses;
+}
+
+// What records of earlier versions do not have.
 Result<void> read_optional_fields(const json& object, Leadership& leadership) {
   if (object.contains("incarnation")) {
     const auto incarnation = read_number(object, "incarnation");
     VPFS_TRY(incarnation);
     leadership.incarnation = *incarnation;
   }
-  if (const auto addresses = object.find("addresses"); addresses != object.end()) {
-    if (!addresses->is_array()) return fail("its `addresses` are not a list");
-    if (addresses->size() > kMostAddresses) {
-      return fail(fmt::format("it has {} addresses: expected at most {}", addresses->size(),
-                              kMostAddresses));
-    }
-    for (const json& address : *addresses) {
-      if (!address.is_string()) return fail("an address of `addresses` is not a text");
-      if (!is_printable(address.get_ref<const std::string&>())) {
-        return fail("an address of `addresses` is not a host and a port, nor a path");
-      }
-      leadership.addresses.push_back(address.get<std::string>());
-    }
-  }
+  auto addresses = read_addresses(object, "addresses");
+  VPFS_TRY(addresses);
+  leadership.addresses = std::move(*addresses);
+  auto members = read_addresses(object, "members");
+  VPFS_TRY(members);
+  leadership.members = std::move(*members);
   if (const auto resigned = object.find("resigned"); resigned != object.end()) {
     if (!resigned->is_boolean()) return fail("its `resigned` is neither true nor false");
     leadership.has_resigned = resigned->get<bool>();
@@ -68,6 +80,7 @@ std::string to_record(const Leadership& leadership) {
                  {"transit_us", microseconds_of(leadership.transit)}};
   if (leadership.incarnation != 0) object["incarnation"] = leadership.incarnation;
   if (!leadership.addresses.empty()) object["addresses"] = leadership.addresses;
+  if (!leadership.members.empty()) object["members"] = leadership.members;
   if (leadership.has_resigned) object["resigned"] = true;
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }

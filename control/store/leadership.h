@@ -21,6 +21,8 @@ struct Leadership {
   std::uint64_t incarnation = 0;  // of its process; 0: not known
   // Where its control port is, as vpfsctl takes addresses. Standbys watch the first one.
   std::vector<std::string> addresses;
+  // Where the members of its site reach it; empty: it has none.
+  std::vector<std::string> members;
   bool has_resigned = false;  // it has ended by itself, and sends nothing any more
 
   bool operator==(const Leadership&) const = default;

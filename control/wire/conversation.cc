@@ -111,6 +111,7 @@ bool Conversation::handle_answer() {
     const Error& error = request_->error();
     const std::string place = error.place().empty() ? "" : error.place() + ": ";
     refusal_ = fmt::format("it refuses this stage: {}{}", place, error.text());
+    instead_.assign(error.addresses().begin(), error.addresses().end());
     ended_ = true;
     watches_.clear();
     return true;

@@ -50,6 +50,8 @@ class Conversation {
   // Why it is over although the framing is not broken: a refusal of the coordinator, or what is not
   // a coordinator.
   [[nodiscard]] const std::string& why_refused() const { return refusal_; }
+  // Addresses of the coordinator that serves this stage, as the one that refuses it says.
+  [[nodiscard]] const std::vector<std::string>& instead() const { return instead_; }
 
   // Where to read to, and that so much was read.
   [[nodiscard]] std::span<std::byte> room() { return reader_.room(); }
@@ -148,6 +150,7 @@ class Conversation {
   bool too_slow_ = false;
   std::string broken_;
   std::string refusal_;
+  std::vector<std::string> instead_;
   Hello coordinator_;
 };
 

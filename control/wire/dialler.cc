@@ -137,12 +137,16 @@ net::Task<> Dialler::run() {
     wake_.expires_at(asio::steady_timer::time_point::max());
     const std::string problem = co_await attempt(address);
     hello_timer_.cancel();
+    const std::vector<std::string> instead =
+        connection_ ? connection_->instead() : std::vector<std::string>();
     connection_.reset();
     if (stopped_ || changes != changes_) {
       connected_at_.reset();
       continue;
     }
-    if (note_end(problem)) co_await pause();
+    const bool is_pause_due = note_end(problem);
+    round_.prefer(instead);
+    if (is_pause_due) co_await pause();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <asio/steady_timer.hpp>
 
@@ -41,6 +42,10 @@ class PortConnection final : public ConversationHost,
   void close_because(std::string why);
   // Why a connection to a coordinator has ended.
   [[nodiscard]] const std::string& why_ended() const { return why_ended_; }
+  // Addresses of the coordinator that serves this stage, if the one that was dialled named it.
+  [[nodiscard]] std::vector<std::string> instead() const {
+    return conversation_ ? conversation_->instead() : std::vector<std::string>();
+  }
   // What the coordinator said of itself. REQUIRES: greeted().
   [[nodiscard]] const Hello& coordinator() const { return conversation_->coordinator(); }
 

@@ -31,6 +31,9 @@ inline constexpr std::string_view kStandby = "standby";
 // Whether it is the refusal of a coordinator that does not lead. Nothing was done.
 [[nodiscard]] bool is_for_leader(const Error& error);
 
+// The capability of a coordinator that serves a part of the stages under the one that leads.
+inline constexpr std::string_view kMember = "member";
+
 // For Hello: a random number, which no other process has.
 [[nodiscard]] std::uint64_t new_incarnation();
 

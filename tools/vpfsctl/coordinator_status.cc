@@ -166,47 +166,102 @@ std::string parent_line(const nlohmann::json& parent) {
                      number_of(parent, "sequence"));
 }
 
+std::string texts_of(const nlohmann::json& row, const char* key) {
+  std::vector<std::string> texts;
+  for (const nlohmann::json& each : part_of(row, key)) {
+    if (each.is_string()) texts.push_back(each.get<std::string>());
+  }
+  return joined(texts);
+}
+
+void add(std::string& text, std::string_view what, const std::string& value) {
+  fmt::format_to(std::back_inserter(text), "{:<13}{}\n", what, printable(value));
+}
+
+// What a leader and a standby say of themselves.
+std::string heading(const nlohmann::json& status) {
+  std::string text;
+  const std::string problem = text_of(status, "policy_problem");
+  if (!problem.empty()) text += fmt::format("! THE POLICY CANNOT DIVIDE: {}\n", printable(problem));
+  add(text, "coordinator", text_of(status, "name"));
+  add(text, "since", time_text(static_cast<std::int64_t>(number_of(status, "started_at"))));
+  add(text, "policy", text_of(status, "policy"));
+  return text;
+}
+
+std::string standby_text(const nlohmann::json& status) {
+  std::string text = heading(status);
+  const nlohmann::json& leader = part_of(status, "leader");
+  add(text, "standby",
+      leader.empty() ? "at present none leads"
+                     : fmt::format("{} leads, with term {}", texts_of(leader, "addresses"),
+                                   number_of(leader, "term")));
+  const std::string problem = text_of(part_of(status, "store"), "problem");
+  if (!problem.empty()) add(text, "store", problem);
+  return text;
+}
+
+std::string leader_text(const nlohmann::json& status) {
+  std::string text = heading(status);
+  add(text, "term",
+      fmt::format("{}, cycle {}", number_of(status, "term"), number_of(status, "sequence")));
+  if (status.contains("parent")) add(text, "parent", parent_line(part_of(status, "parent")));
+  const nlohmann::json& cycles = part_of(status, "cycles");
+  add(text, "cycles",
+      fmt::format("every {}: p50 {}, p99 {}, longest {}; {} late answers",
+                  time_of(cycles, "period_us"), time_of(cycles, "p50_us"),
+                  time_of(cycles, "p99_us"), time_of(cycles, "max_us"),
+                  number_of(cycles, "late_answers")));
+  const std::string capacity = amounts(part_of(status, "capacity"));
+  add(text, "capacity", capacity.empty() ? "not divided" : capacity);
+  const std::string in_force = amounts(part_of(status, "in_force"));
+  if (!in_force.empty()) add(text, "in force", in_force);
+  add(text, "rules", rules_line(part_of(status, "rules")));
+  const nlohmann::json& stages = part_of(status, "stages");
+  add(text, "stages", stages_line(stages));
+  return text + stage_table(stages) + jobs_of_site(part_of(status, "jobs"));
+}
+
+// The stages that the process itself serves, of several members.
+std::string member_text(const nlohmann::json& member) {
+  std::string text = "\n";
+  add(text, "member", text_of(member, "name"));
+  const std::uint64_t view = number_of(member, "view");
+  const std::string members = texts_of(member, "members");
+  add(text, "view",
+      view == 0 ? "was not told any yet"
+                : fmt::format("{}: {}{}", view, members,
+                              is(member, "takes_part") ? "" : "; this one is NOT AMONG THEM"));
+  add(text, "leader", parent_line(part_of(member, "parent")));
+  const nlohmann::json& stages = part_of(member, "stages");
+  add(text, "its stages", stages_line(stages));
+  return text + stage_table(stages);
+}
+
 }  // namespace
 
 std::string coordinator_status_text(const std::string& json) {
   const nlohmann::json status = nlohmann::json::parse(json, nullptr, false);
-  if (!status.is_object() || !status.contains("stages")) return "this is not a coordinator\n";
-  std::string text;
-  const auto add = [&text](std::string_view what, const std::string& value) {
-    fmt::format_to(std::back_inserter(text), "{:<13}{}\n", what, printable(value));
-  };
-  const std::string problem = text_of(status, "policy_problem");
-  if (!problem.empty()) text += fmt::format("! THE POLICY CANNOT DIVIDE: {}\n", printable(problem));
-  add("coordinator", text_of(status, "name"));
-  add("since", time_text(static_cast<std::int64_t>(number_of(status, "started_at"))));
-  add("policy", text_of(status, "policy"));
-  add("term",
-      fmt::format("{}, cycle {}", number_of(status, "term"), number_of(status, "sequence")));
-  if (status.contains("parent")) add("parent", parent_line(part_of(status, "parent")));
-  const nlohmann::json& cycles = part_of(status, "cycles");
-  add("cycles", fmt::format("every {}: p50 {}, p99 {}, longest {}; {} late answers",
-                            time_of(cycles, "period_us"), time_of(cycles, "p50_us"),
-                            time_of(cycles, "p99_us"), time_of(cycles, "max_us"),
-                            number_of(cycles, "late_answers")));
-  const std::string capacity = amounts(part_of(status, "capacity"));
-  add("capacity", capacity.empty() ? "not divided" : capacity);
-  const std::string in_force = amounts(part_of(status, "in_force"));
-  if (!in_force.empty()) add("in force", in_force);
-  add("rules", rules_line(part_of(status, "rules")));
-  const nlohmann::json& stages = part_of(status, "stages");
-  add("stages", stages_line(stages));
-  return text + stage_table(stages) + jobs_of_site(part_of(status, "jobs"));
+  const bool is_standby = status.is_object() && is(status, "standby");
+  if (!status.is_object() || (!status.contains("stages") && !is_standby)) {
+    return "this is not a coordinator\n";
+  }
+  std::string text = is_standby ? standby_text(status) : leader_text(status);
+  if (status.contains("member")) text += member_text(part_of(status, "member"));
+  return text;
 }
 
 std::vector<ProxyAnswer> missing_stages(const std::string& json) {
   const nlohmann::json status = nlohmann::json::parse(json, nullptr, false);
   std::vector<ProxyAnswer> missing;
   if (!status.is_object()) return missing;
-  for (const nlohmann::json& stage : part_of(status, "stages")) {
-    if (is(stage, "connected")) continue;
-    const std::string problem = text_of(stage, "problem");
-    missing.push_back(unreachable(text_of(stage, "name"), "unreachable",
-                                  problem.empty() ? "is not connected" : problem));
+  for (const nlohmann::json* each : {&status, &part_of(status, "member")}) {
+    for (const nlohmann::json& stage : part_of(*each, "stages")) {
+      if (is(stage, "connected")) continue;
+      const std::string problem = text_of(stage, "problem");
+      missing.push_back(unreachable(text_of(stage, "name"), "unreachable",
+                                    problem.empty() ? "is not connected" : problem));
+    }
   }
   return missing;
 }

@@ -94,6 +94,34 @@ void read_state(ConfigReader& reader, Config& config) {
   }
 }
 
+// After all that it needs.
+void read_members(ConfigReader& reader, Config& config) {
+  if (!reader.has("members")) return;
+  std::string text;
+  if (reader.is_scalar("members")) {
+    if (!reader.choose("members", &text, {"auto"})) return;
+    config.members.emplace();
+  } else {
+    ConfigReader members = reader.child("members");
+    std::uint64_t port = 0;
+    members.require("port");
+    if (!members.get("port", &port, 1, 65535)) return;
+    config.members.emplace(MembersConfig{.port = static_cast<std::uint16_t>(port)});
+    if (config.control.tcp.empty()) {
+      members.report("port", "is without `control.tcp`: members meet at the socket then");
+    }
+  }
+  const auto needs = [&](bool is_there, const char* key, const char* why) {
+    if (!is_there) reader.report("members", fmt::format("needs `{}`: {}", key, why));
+  };
+  needs(config.store.has_value(), "store", "members find the one that leads in it");
+  needs(!config.control.socket.empty() || !config.control.tcp.empty(), "control",
+        "members reach the one that leads at its addresses");
+  if (config.parent) {
+    reader.report("members", "is beside `parent`: the members of a site have no parent");
+  }
+}
+
 void read_jobs(ConfigReader& reader, Config& config) {
   reader.for_each("jobs", [&](ConfigReader& entry) {
     JobConfig job;
@@ -201,7 +229,7 @@ void check_host(const Config& config, ConfigErrors& errors) {
   control::check_port_config(config.control, errors);
   control::check_http_tls(config.http, config.control, errors);
   if (config.listen.enabled()) {
-    if (const auto access = control::resolve_access(config.listen, "stages.listen"); !access) {
+    if (const auto access = control::resolve_access(config.listen, config.listen_key); !access) {
       errors.add(access.error().place(), access.error().text());
     }
   }
@@ -236,6 +264,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors) {
   read_parent(reader, config);
   config.control = control::read_port_config(
       reader, [&](ConfigReader& control) { control::read_http(control, config.http); });
+  read_members(reader, config);
   reader.get("log", &config.log);
   reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   return config;

@@ -26,8 +26,16 @@ struct DialledStage {
 
 // Where the processes of a coordinator listen for stages. One of them leads.
 struct ParentConfig {
-  std::vector<control::PortAddress> addresses;  // at least one
+  // None: it is told later where its parent is.
+  std::vector<control::PortAddress> addresses;
+  net::TlsFiles tls;  // for addresses on TCP; empty: those for stages
   bool operator==(const ParentConfig&) const = default;
+};
+
+// The coordinators of a site serve its stages together.
+struct MembersConfig {
+  std::uint16_t port = 0;  // where the others reach the one that leads; 0: the kernel chooses
+  bool operator==(const MembersConfig&) const = default;
 };
 
 // What the administrator gives a virtual PFS on all stages together, by its name.
@@ -59,10 +67,12 @@ struct Config {
   std::string cost_model;            // "": that of the stages that are connected
   std::string journal;               // of the only coordinator of a site
   std::optional<StoreConfig> store;  // or what several share
+  std::optional<MembersConfig> members;
   std::vector<JobConfig> jobs;
   std::vector<DialledStage> dial;
-  control::PortConfig listen;  // where stages dial in; its writers may be stages
-  net::TlsFiles dialling;      // for stages and parents on TCP
+  control::PortConfig listen;                // where stages dial in; its writers may be stages
+  std::string listen_key = "stages.listen";  // of that mapping
+  net::TlsFiles dialling;                    // for stages and parents on TCP
   std::optional<ParentConfig> parent;
   control::PortConfig control;  // administrators
   control::HttpConfig http;

@@ -141,10 +141,7 @@ void CycleRunner::reported(StageId stage, const control::Report& report) {
 }
 
 void CycleRunner::refused(StageId stage, std::uint64_t sequence, const control::Error& why) {
-  const std::string problem = control::describe(why);
-  (void)state_.on_report(
-      stage, {.term = state_.term(), .sequence = sequence, .applied = false, .problem = problem},
-      {}, clock_.now());
+  state_.on_refusal(stage, sequence, control::describe(why), clock_.now());
   look_whether_done();
 }
 

@@ -62,8 +62,10 @@ Result<std::unique_ptr<ParentLink>> ParentLink::make(asio::io_context& context, 
                                                      const ParentLimits& limits) {
   std::unique_ptr<ParentLink> link(
       new ParentLink(context, clock, config, room, uplink, runner, handler, limits));
-  if (control::any_is_tcp(config.parent->addresses)) {
-    auto tls = net::TlsContext::load(config.dialling, net::TlsSide::client);
+  const bool has_own_files = !config.parent->tls.certificate.empty();
+  if (control::any_is_tcp(config.parent->addresses) || has_own_files) {
+    auto tls = net::TlsContext::load(has_own_files ? config.parent->tls : config.dialling,
+                                     net::TlsSide::client);
     if (!tls) return fail("parent.certificate: " + tls.error().message, tls.error().code);
     link->tls_ = std::move(*tls);
   }
@@ -97,6 +99,19 @@ void ParentLink::start() {
   dial();
 }
 
+void ParentLink::follow(std::vector<control::PortAddress> addresses) {
+  const bool is_dialled = connection_state_ != State::away;
+  if (is_stopped_ || (is_dialled && addresses == round_.addresses())) return;
+  if (addresses != round_.addresses()) followed_at_ = clock_.now();
+  ++follows_;
+  drop_link();
+  connection_state_ = State::away;
+  round_ = control::AddressRound(std::move(addresses));
+  problem_ = "was not dialled yet";
+  pause_ = limits_.least_pause;
+  dial_after(Duration::zero());
+}
+
 void ParentLink::stop() {
   if (std::exchange(is_stopped_, true)) return;
   dial_timer_.cancel();
@@ -120,6 +135,7 @@ ParentLink::Status ParentLink::status() const {
 }
 
 void ParentLink::dial() {
+  if (round_.addresses().empty()) return;
   auto hello = handler_.hello();
   if (!hello) {
     note_problem("it has no stage yet, so its cost model is not known");
@@ -130,8 +146,9 @@ void ParentLink::dial() {
 }
 
 net::Task<> ParentLink::connect(control::Hello hello) {
+  const std::uint64_t follows = follows_;
   DialledStream stream = co_await open_stream(round_.current());
-  if (is_stopped_) co_return;
+  if (is_stopped_ || follows != follows_) co_return;
   if (!stream) {
     go_on(stream.error());
     co_return;
@@ -173,6 +190,8 @@ void ParentLink::go_on(const std::string& why) {
 }
 
 void ParentLink::note_problem(const std::string& problem) {
+  // One that has just been elected may not listen yet.
+  if (followed_at_ && clock_.now() - *followed_at_ < limits_.settle) return;
   const std::string of_one = round_.is_alone() ? " " + to_string(round_.current()) : "";
   if (problem_ != problem) spdlog::warn("parent{}: {}", of_one, problem);
   problem_ = problem;
@@ -236,16 +255,25 @@ void ParentLink::ended(FrameLink& /*link*/, const std::string& why) {
 
 void ParentLink::lose(const std::string& why) {
   if (link_ == nullptr) return;
+  drop_link();
+  go_on(why);
+}
+
+void ParentLink::drop_link() {
+  if (link_ == nullptr) return;
   silence_timer_.cancel();
   link_->close();
   if (gone_.empty()) asio::post(context_, [this] { gone_.clear(); });
   gone_.push_back(std::move(link_));
   waiting_.reset();
-  go_on(why);
 }
 
 void ParentLink::greeted(const Envelope& envelope) {
-  if (envelope.has_error()) return lose("it refuses: " + control::describe(envelope.error()));
+  if (envelope.has_error()) {
+    lose("it refuses: " + control::describe(envelope.error()));
+    const auto& named = envelope.error().addresses();
+    return round_.prefer({named.begin(), named.end()});
+  }
   const control::Hello& hello = envelope.hello();
   if (!envelope.has_hello() || hello.role() != control::Hello::COORDINATOR) {
     return lose("it is not a coordinator");
@@ -347,6 +375,9 @@ void ParentLink::answer(const Taken& cycle) {
   control::Report& report = begin_report(cycle);
   report.set_applied(true);
   report.set_pending(uplink_.is_pending());
+  if (std::string model = handler_.cost_model_to_tell(); !model.empty()) {
+    report.set_cost_model(std::move(model));
+  }
   if (cycle.want_report) {
     const allocation::Uplink::Report told = uplink_.report();
     report.set_pending(told.pending);

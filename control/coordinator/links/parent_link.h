@@ -34,6 +34,8 @@ struct ParentLimits {
   // Before it is dialled again when all addresses have failed.
   Duration least_pause = std::chrono::milliseconds(100);
   Duration most_pause = std::chrono::seconds(2);
+  // A parent that is told has so long until its absence is a problem.
+  Duration settle = std::chrono::seconds(1);
   // A parent without a lease says something at least as often.
   Duration silence = std::chrono::seconds(10);
 };
@@ -42,7 +44,8 @@ struct ParentLimits {
 // which has their sense. While the parent leads, its cycles are the only ones. Belongs to one
 // thread; it outlives the run of its io_context.
 //
-// One of several addresses leads. After a failure the next one is dialled at once.
+// One of several addresses leads. After a failure the next one is dialled at once. A member is told
+// the address of its parent, again and again.
 class ParentLink final : private FrameLink::FrameHandler {
  public:
   using Done = std::function<void(control::Envelope answer)>;
@@ -53,6 +56,8 @@ class ParentLink final : private FrameLink::FrameHandler {
     [[nodiscard]] virtual std::optional<control::Hello> hello() const = 0;
     // The parent leads from now on, or does so no more.
     virtual void led(bool is_led) = 0;
+    // What its stages call their costs, if the parent has to know.
+    [[nodiscard]] virtual std::string cost_model_to_tell() const { return ""; }
     // What else the parent asks, such as Site or Forward.
     virtual void ask(const control::Envelope& request, Done done) = 0;
   };
@@ -75,6 +80,8 @@ class ParentLink final : private FrameLink::FrameHandler {
 
   // Dials once the handler can say Hello.
   void start();
+  // The parent is at these addresses from now on. Another one is dialled at once.
+  void follow(std::vector<control::PortAddress> addresses);
   void stop();
   // A round that the uplink did not begin is over.
   void round_is_over() { run_waiting(); }
@@ -90,6 +97,7 @@ class ParentLink final : private FrameLink::FrameHandler {
 
   void dial();
   [[nodiscard]] net::Task<> connect(control::Hello hello);
+  void drop_link();
   [[nodiscard]] net::Task<DialledStream> open_stream(control::PortAddress address);
   // Dials the next address, after a pause if all have failed.
   void go_on(const std::string& why);
@@ -131,6 +139,8 @@ class ParentLink final : private FrameLink::FrameHandler {
   ParentHandler& handler_;
   const ParentLimits limits_;
   control::AddressRound round_;
+  std::uint64_t follows_ = 0;  // so often another parent was to be followed
+  std::optional<TimePoint> followed_at_;
   control::HostLookups lookups_;
   std::shared_ptr<net::TlsContext> tls_;
   State connection_state_ = State::away;

@@ -1,4 +1,5 @@
 // Greeting: the part of StageLinks that finds out what a peer is, and whether it may take part.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -48,8 +49,8 @@ void StageLinks::opened(Peer& peer) {
   if (limits_.plain_tcp || access_.writers.have(peer.identity)) return;
   refuse(peer, 0,
          make_error(control::Error::NOT_PERMITTED, "",
-                    fmt::format("{} may not be a stage here: name it in stages.listen.writers",
-                                peer.from)));
+                    fmt::format("{} may not be a stage here: name it in {}.writers", peer.from,
+                                config_.listen_key)));
 }
 
 void StageLinks::greet(Peer& peer, const Envelope& envelope) {
@@ -87,6 +88,12 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
         control::Error::INVALID, "name",
         fmt::format("a stage needs a name of one line and at most {} bytes", kLongestName));
   }
+  if (why_not_ != nullptr) {
+    const bool was_dialled = peer.dialled != nullptr;
+    if (const auto why = why_not_(was_dialled ? peer.dialled->key : stage.name)) {
+      return send_away(peer, number, *why);
+    }
+  }
   stage.address = peer.from;
   stage.was_dialled = peer.dialled != nullptr;
   stage.incarnation = hello.incarnation();
@@ -100,6 +107,11 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
     stage.takes_site |= each == "site";
     stage.takes_users |= each == "forward_as";
     stage.is_aggregator |= each == "aggregator";
+  }
+  if (std::ranges::find(hello.capabilities(), control::kMember) != hello.capabilities().end()) {
+    stage.member = std::make_shared<const MemberHello>(MemberHello{
+        .stage_addresses = {hello.stage_addresses().begin(), hello.stage_addresses().end()},
+        .view = hello.view()});
   }
   const auto admitted = handler_.admit(stage);
   if (!admitted) return refuse(peer, number, admitted.error());
@@ -126,13 +138,22 @@ void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& 
   ++counters_.refused;
   if (peer.dialled == nullptr) {
     complain(fmt::format("{} is refused: {}", peer.from, control::describe(why)));
-    Envelope answer;
-    *answer.mutable_error() = why;
-    answer.set_id(number);
-    answer.set_answer(true);
-    send(peer, answer);
+    tell(peer, number, why);
   }
   drop(peer, control::describe(why));
+}
+
+void StageLinks::send_away(Peer& peer, std::uint64_t number, const control::Error& why) {
+  if (peer.dialled == nullptr) tell(peer, number, why);
+  drop(peer, "");
+}
+
+void StageLinks::tell(Peer& peer, std::uint64_t number, const control::Error& why) {
+  Envelope answer;
+  *answer.mutable_error() = why;
+  answer.set_id(number);
+  answer.set_answer(true);
+  send(peer, answer);
 }
 
 }  // namespace vpfs::coordinator

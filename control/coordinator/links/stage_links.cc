@@ -46,7 +46,9 @@ Result<std::unique_ptr<StageLinks>> StageLinks::open(asio::io_context& context, 
     links->dialling_ = std::move(*tls);
   }
   for (const DialledStage& stage : config.dial) {
+    const bool is_named = !stage.name.empty();
     links->dialled_.push_back({.config = stage,
+                               .key = is_named ? stage.name : control::to_string(stage.address),
                                .timer = asio::steady_timer(context),
                                .pause = limits.least_pause,
                                .peer = nullptr,
@@ -71,10 +73,10 @@ StageLinks::~StageLinks() {
 
 Result<void> StageLinks::listen(const control::PortConfig& config) {
   if (!config.enabled()) return {};
-  const auto problem = [](const char* key, const Error& error) {
-    return fail(fmt::format("stages.listen.{}: {}", key, error.message), error.code);
+  const auto problem = [this](const char* key, const Error& error) {
+    return fail(fmt::format("{}.{}: {}", config_.listen_key, key, error.message), error.code);
   };
-  auto access = control::resolve_access(config, "stages.listen");
+  auto access = control::resolve_access(config, config_.listen_key);
   if (!access) return fail(control::describe(access.error()));
   access_ = std::move(*access);
   if (!config.tcp.empty()) {
@@ -110,8 +112,34 @@ void StageLinks::start() {
   if (tcp_listener_) {
     tcp_listener_->start([this](net::Socket socket) { accept_tcp(std::move(socket)); });
   }
-  for (Dialled& stage : dialled_) dial(stage);
+  is_started_ = true;
+  for (Dialled& stage : dialled_) {
+    if (stage.is_served) dial(stage);
+  }
   sweep();
+}
+
+void StageLinks::serve(WhyNot why_not) {
+  why_not_ = std::move(why_not);
+  for (Dialled& stage : dialled_) serve(stage, why_not_ == nullptr || !why_not_(stage.key));
+  if (why_not_ == nullptr) return;
+  std::vector<std::pair<Peer*, control::Error>> others;
+  for (const auto& [key, peer] : peers_) {
+    if (peer->dialled != nullptr || peer->state != Peer::State::joined) continue;
+    if (auto why = why_not_(peer->hello.name)) others.emplace_back(peer.get(), std::move(*why));
+  }
+  for (const auto& [peer, why] : others) send_away(*peer, 0, why);
+}
+
+void StageLinks::serve(Dialled& stage, bool is_served) {
+  stage.is_served = is_served;
+  stage.pause = limits_.least_pause;
+  if (!is_served) {
+    stage.timer.cancel();
+    if (stage.peer != nullptr) drop(*stage.peer, "");
+  } else if (is_started_ && stage.peer == nullptr && !stage.is_dialling) {
+    dial(stage);
+  }
 }
 
 void StageLinks::stop() {
@@ -176,13 +204,16 @@ void StageLinks::accept_tcp(net::Socket socket) {
 }
 
 void StageLinks::dial(Dialled& stage) {
+  stage.timer.cancel();
+  stage.is_dialling = true;
   asio::co_spawn(context_, connect(stage), asio::detached);
 }
 
 net::Task<> StageLinks::connect(Dialled& stage) {
   DialTarget target = {.address = stage.config.address, .peer = "proxy", .key = "control.socket"};
   DialledStream stream = co_await dial_stream(std::move(target), limits_.connect, dialling_);
-  if (is_stopped_) co_return;
+  stage.is_dialling = false;
+  if (is_stopped_ || !stage.is_served) co_return;
   if (!stream) {
     dial_later(stage, stream.error());
     co_return;
@@ -196,7 +227,7 @@ net::Task<> StageLinks::connect(Dialled& stage) {
 
 void StageLinks::dial_later(Dialled& stage, const std::string& problem) {
   stage.peer = nullptr;
-  if (is_stopped_) return;
+  if (is_stopped_ || !stage.is_served) return;
   if (stage.problem != problem) {
     spdlog::warn("stage {}: {}", control::to_string(stage.config.address), problem);
   }
@@ -204,7 +235,7 @@ void StageLinks::dial_later(Dialled& stage, const std::string& problem) {
   stage.timer.expires_after(stage.pause);
   stage.pause = std::min(2 * stage.pause, limits_.most_pause);
   stage.timer.async_wait([this, &stage](std::error_code error) {
-    if (!error && !is_stopped_) dial(stage);
+    if (!error && !is_stopped_ && !stage.is_dialling && stage.peer == nullptr) dial(stage);
   });
 }
 
@@ -278,9 +309,9 @@ void StageLinks::ended(Peer& ended, const std::string& why) {
   const bool had_joined = peer->state == Peer::State::joined;
   peer->state = Peer::State::parting;
   if (had_joined) {
-    spdlog::warn("stage {}: {}", peer->hello.name, why);
+    if (!why.empty()) spdlog::warn("stage {}: {}", peer->hello.name, why);
     asked_.erase(&ended);
-    fail_asked(std::exchange(peer->asked, {}), why);
+    fail_asked(std::exchange(peer->asked, {}), why.empty() ? "another coordinator leads it" : why);
     handler_.left(peer->stage);
     by_stage_[peer->stage.index] = nullptr;
   } else {
@@ -358,9 +389,17 @@ void StageLinks::disconnect(allocation::StageId stage, std::string why) {
   });
 }
 
+void StageLinks::disconnect_if(const std::function<bool(const StageHello&)>& is_meant,
+                               const std::string& why) {
+  for (const auto& [key, peer] : peers_) {
+    if (peer->state == Peer::State::joined && is_meant(peer->hello)) disconnect(peer->stage, why);
+  }
+}
+
 std::vector<AbsentStage> StageLinks::absent() const {
   std::vector<AbsentStage> absent;
   for (const Dialled& each : dialled_) {
+    if (!each.is_served) continue;
     if (each.peer != nullptr && each.peer->state == Peer::State::joined) continue;
     absent.push_back({.name = each.config.name,
                       .address = control::to_string(each.config.address),

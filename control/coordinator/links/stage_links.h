@@ -83,6 +83,11 @@ class StageLinks final : public StageRequests {
   StageLinks(const StageLinks&) = delete;
   StageLinks& operator=(const StageLinks&) = delete;
 
+  // From now on only stages that `why_not` has nothing against, by their names; those without one
+  // in the configuration by their addresses. Others are not dialled, and are sent away with the
+  // error. Null: all are served.
+  using WhyNot = std::function<std::optional<control::Error>(const std::string& stage)>;
+  void serve(WhyNot why_not);
   // Dials and accepts from now on.
   void start();
   // Closes everything. The handler hears nothing any more.
@@ -105,6 +110,9 @@ class StageLinks final : public StageRequests {
   void serve_now() { set_->serve_now(); }
   // Ends the connection; the handler hears that it has left, in a later turn.
   void disconnect(allocation::StageId stage, std::string why);
+  // The same for all that are meant.
+  void disconnect_if(const std::function<bool(const StageHello&)>& is_meant,
+                     const std::string& why);
   [[nodiscard]] const StageHello& hello(allocation::StageId stage) const override;
 
   // For other links of the same thread.
@@ -132,6 +140,7 @@ class StageLinks final : public StageRequests {
   [[nodiscard]] bool make_place();
   Peer& add(std::unique_ptr<net::ReadyStream> stream);
   void dial(Dialled& stage);
+  void serve(Dialled& stage, bool is_served);
   [[nodiscard]] net::Task<> connect(Dialled& stage);
   void dial_later(Dialled& stage, const std::string& problem);
 
@@ -146,6 +155,9 @@ class StageLinks final : public StageRequests {
   void look_who_leads(Peer& peer, const control::Error& refused);
   // Tells an accepted peer why, and ends the connection.
   void refuse(Peer& peer, std::uint64_t number, const control::Error& why);
+  // The same for a stage of another coordinator. It leaves no line in the log.
+  void send_away(Peer& peer, std::uint64_t number, const control::Error& why);
+  void tell(Peer& peer, std::uint64_t number, const control::Error& why);
   void drop(Peer& peer, const std::string& why);
   void send(Peer& peer, const control::Envelope& envelope);
   void fail_asked(std::vector<Asked> asked, const std::string& why);
@@ -176,6 +188,8 @@ class StageLinks final : public StageRequests {
   control::MessageMemory memory_;
   std::string out_;
   std::uint64_t joins_ = 0;
+  WhyNot why_not_;
+  bool is_started_ = false;
   asio::steady_timer sweep_timer_;
   std::optional<TimePoint> complained_at_;
   std::uint64_t not_complained_ = 0;

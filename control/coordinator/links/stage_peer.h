@@ -14,10 +14,13 @@ namespace vpfs::coordinator {
 
 struct StageLinks::Dialled {
   const DialledStage& config;
+  const std::string key;  // by which it is served or not
   asio::steady_timer timer;
   Duration pause;
   Peer* peer = nullptr;  // null: not connected
   std::string problem;
+  bool is_served = true;
+  bool is_dialling = false;  // it is being connected
 };
 
 struct StageLinks::Peer final : FrameLink::FrameHandler {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,12 @@
 #include "control/wire/control.pb.h"
 
 namespace vpfs::coordinator {
+
+// What a member of a site said of itself besides.
+struct MemberHello {
+  std::vector<std::string> stage_addresses;
+  control::MemberView view;  // the last one that it was told
+};
 
 // What a stage said of itself, and how it came.
 struct StageHello {
@@ -26,6 +33,7 @@ struct StageHello {
   bool takes_site = false;
   bool takes_users = false;  // requests on behalf of a user
   bool is_aggregator = false;
+  std::shared_ptr<const MemberHello> member = {};  // null: it is not a member
 };
 
 // A stage of the configuration that is not connected.

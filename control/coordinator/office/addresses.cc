@@ -28,13 +28,21 @@ std::vector<std::string> addresses_of(const Config& config) {
   if (config.store && !config.store->addresses.empty()) return config.store->addresses;
   if (!config.control.tcp.empty()) {
     auto address = control::parse_port_address("tcp:" + config.control.tcp);
-    if (address && is_any(address->host)) address->host = own_host();
+    if (address) address->host = reachable_host(address->host);
     return {address ? control::to_string(*address) : config.control.tcp};
   }
   if (config.control.socket.empty()) return {};
+  return {absolute_address(config.control.socket)};
+}
+
+std::string reachable_host(const std::string& host) {
+  return is_any(host) ? own_host() : host;
+}
+
+std::string absolute_address(const std::string& socket) {
   std::error_code error;
-  const std::filesystem::path path = std::filesystem::absolute(config.control.socket, error);
-  return {"unix:" + (error ? config.control.socket : path.string())};
+  const std::filesystem::path path = std::filesystem::absolute(socket, error);
+  return "unix:" + (error ? socket : path.string());
 }
 
 }  // namespace vpfs::coordinator

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -17,6 +18,7 @@ struct Elected {
   election::Tenure tenure;
   TimePoint clear_from;  // no caps of any leader before are in force from then on
   control::StateStore::Loaded records;
+  std::string gone_member = {};  // the leader before, if its process has ended
 };
 
 // Takes the office of a store without standbys. `own` has no term yet; it gets the next one, and

@@ -27,8 +27,8 @@ class Office {
   void stop();
   // Whether the leader may send a cycle. A process that was stopped for a while finds out here.
   [[nodiscard]] bool holds();
-  // The store says that another coordinator leads.
-  void lost() { end("another coordinator leads"); }
+  // The leader may not go on.
+  void end(const std::string& why);
 
   [[nodiscard]] control::StoreCaller& store() { return store_; }
   // What the store did not do last; "": it works.
@@ -38,7 +38,7 @@ class Office {
   void confirm_at_once();
   void confirm();
   void wait();
-  void end(const std::string& why);
+  void lost() { end("another coordinator leads"); }
 
   const Clock& clock_;
   control::StoreThread& thread_;

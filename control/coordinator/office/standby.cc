@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "base/system_clock.h"
 #include "base/version.h"
+#include "control/members/view.h"
 #include "control/metrics/families.h"
 #include "control/metrics/http_source.h"
 #include "control/wire/protocol.h"
@@ -59,6 +60,8 @@ Standby::Standby(const Parts& parts)
       config_(parts.config),
       own_(parts.own),
       least_term_(parts.least_term),
+      follow_(parts.follow),
+      finish_status_(parts.finish_status),
       started_(wall_clock_now()),
       hello_(make_hello(config_, own_.incarnation)),
       signals_(context_, parts.signals),
@@ -178,13 +181,20 @@ void Standby::consider() {
   if (is_claiming_ || !candidacy_.claims(now)) return;
   if (claims_from_ && now < *claims_from_) return;
   is_claiming_ = true;
-  own_.term = std::max(candidacy_.seen()->least_term, least_term_);
+  own_.term = first_term();
   // Those after this one have to wait for caps of those before it, too.
   if (const auto& before = candidacy_.seen()->leader) {
     own_.lease = std::max(own_.lease, before->lease);
     own_.transit = std::max(own_.transit, before->transit);
   }
   claim(*candidacy_.seen());
+}
+
+std::uint64_t Standby::first_term() const {
+  const std::uint64_t least = std::max(candidacy_.seen()->least_term, least_term_);
+  const auto& before = candidacy_.seen()->leader;
+  const bool has_epochs = config_.members || (before && !before->members.empty());
+  return has_epochs ? members::term_of_members(least) : least;
 }
 
 void Standby::claim(SiteStore::Seen seen) {
@@ -208,10 +218,13 @@ void Standby::claim(SiteStore::Seen seen) {
 void Standby::claimed(const SiteStore::Seen& seen, SiteStore::Outcome<Claimed> outcome) {
   const TimePoint now = clock_.now();
   if (outcome) {
+    const bool is_gone =
+        candidacy_.leader_is_gone() && seen.leader && !seen.leader->addresses.empty();
     elected_.emplace(Elected{.own = own_,
                              .tenure = election::Tenure(store_.traits().lease, outcome->confirmed),
                              .clear_from = candidacy_.clear_from(seen, now),
-                             .records = std::move(outcome->records)});
+                             .records = std::move(outcome->records),
+                             .gone_member = is_gone ? seen.leader->addresses.front() : ""});
     return context_.stop();
   }
   if (outcome.error().why == Why::unreachable) {
@@ -235,10 +248,16 @@ void Standby::claimed(const SiteStore::Seen& seen, SiteStore::Outcome<Claimed> o
 void Standby::note_leader() {
   const Leadership* const leader = candidacy_.leader();
   leader_->watch(leader);
+  if (leader != nullptr && follow_ != nullptr) follow_(*leader);
   const std::uint64_t term = leader == nullptr ? 0 : leader->term;
   if (std::exchange(has_told_, true) && term == told_term_) return;
   told_term_ = term;
   spdlog::info("{}", who_leads());
+  if (config_.members && leader != nullptr && leader->members.empty()) {
+    spdlog::warn(
+        "members: the one that leads has no such key in its configuration, so this one "
+        "serves no stages");
+  }
 }
 
 void Standby::note_trouble(const SiteStore::Failure& failure) {
@@ -264,6 +283,7 @@ void Standby::answer(const Envelope& request, const Answer& answer) const {
   if (!request.has_status()) {
     return answer(make_error(control::Error::UNAVAILABLE, "leader", who_leads()));
   }
+  if (finish_status_ != nullptr) return finish_status_(status(), answer);
   Envelope reply;
   reply.mutable_status_reply()->set_json(status());
   answer(std::move(reply));

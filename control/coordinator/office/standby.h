@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,10 @@ class Standby final : private control::Owner {
     const net::SignalQueue& signals;  // SIGTERM, SIGINT, SIGUSR2
     control::Leadership own;          // without a term
     std::uint64_t least_term = 0;
+    // Told of each leader that is seen; null: it is not asked for.
+    std::function<void(const control::Leadership&)> follow = {};
+    // As SiteAdministration::Parts has it.
+    std::function<void(std::string status, control::Answer answer)> finish_status = {};
   };
 
   // All parts outlive it. The ports are open. The error names the key of the configuration.
@@ -55,6 +60,7 @@ class Standby final : private control::Owner {
   void look_later();
   void wait_for_change();
   void consider();
+  [[nodiscard]] std::uint64_t first_term() const;
   void claim(control::SiteStore::Seen seen);
   struct Claimed {
     control::StateStore::Loaded records;
@@ -82,6 +88,8 @@ class Standby final : private control::Owner {
   const Config& config_;
   control::Leadership own_;
   const std::uint64_t least_term_;
+  const std::function<void(const control::Leadership&)> follow_;
+  const std::function<void(std::string status, control::Answer answer)> finish_status_;
   const WallTime started_;
   const control::Hello hello_;
   asio::io_context context_{1};

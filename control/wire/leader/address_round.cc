@@ -29,6 +29,16 @@ bool AddressRound::fail(std::string why) {
   return ++failed_ == addresses_.size();
 }
 
+void AddressRound::prefer(const std::vector<std::string>& named) {
+  for (const std::string& each : named) {
+    const auto address = parse_port_address(each);
+    const auto place = address ? std::ranges::find(addresses_, *address) : addresses_.end();
+    if (place == addresses_.end()) continue;
+    current_ = static_cast<std::size_t>(place - addresses_.begin());
+    return;
+  }
+}
+
 void AddressRound::begin() {
   failed_ = 0;
   std::ranges::fill(problems_, "");
@@ -39,9 +49,9 @@ std::string AddressRound::problem() const {
   // Those with the same problem together, so that the text is short where all are away.
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
-    auto group =
-        std::ranges::find(groups, problems_[i], [](const auto& each) { return each.first; });
-    if (group == groups.end()) group = groups.insert(group, {problems_[i], {}});
+    const std::string why = problems_[i].empty() ? "was not tried" : problems_[i];
+    auto group = std::ranges::find(groups, why, [](const auto& each) { return each.first; });
+    if (group == groups.end()) group = groups.insert(group, {why, {}});
     group->second.push_back(to_string(addresses_[i]));
   }
   std::vector<std::string> parts;

@@ -25,6 +25,9 @@ class AddressRound {
   // The attempt at current() has failed, or its connection has ended: the next one is current.
   // Whether all have failed since the last pause, so that one is due.
   [[nodiscard]] bool fail(std::string why);
+  // The one that failed has named others: the first of them that is among the addresses is current.
+  // Only addresses of the configuration are ever dialled.
+  void prefer(const std::vector<std::string>& named);
   // The connection to current() was a good one. All addresses are tried again before a pause.
   void begin();
   // Why nothing is connected, in the order of the addresses. REQUIRES: all have failed.

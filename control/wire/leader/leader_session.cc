@@ -33,8 +33,8 @@ net::Task<std::string> ask_standby(ClientSession& standby, Duration patience) {
 
 // What the coroutines of one search have in common. Those that are late outlive it.
 struct LeaderSession::Search {
-  Search(const asio::any_io_executor& executor, std::size_t count)
-      : changed(executor), failures(count), running(count) {}
+  Search(const asio::any_io_executor& executor, std::size_t count, bool takes_standby)
+      : changed(executor), failures(count), running(count), takes_standby(takes_standby) {}
 
   void fail(std::size_t which, const PortAddress& address, std::string why) {
     failures[which] = {.reached = false,
@@ -45,6 +45,7 @@ struct LeaderSession::Search {
   std::vector<std::optional<Failure>> failures;  // of each address
   std::unique_ptr<ClientSession> leader;
   std::size_t running;
+  const bool takes_standby;
   bool is_over = false;
 };
 
@@ -66,7 +67,7 @@ net::Task<> LeaderSession::try_one(std::shared_ptr<Search> search, std::size_t w
   const bool is_alone = search->failures.size() == 1;
   if (!session) {
     search->failures[which] = std::move(session.error());
-  } else if (is_standby((*session)->hello())) {
+  } else if (!search->takes_standby && is_standby((*session)->hello())) {
     std::string text = co_await ask_standby(**session, patience);
     search->fail(which, address, std::move(text));
   } else if (!is_alone && (*session)->hello().role() != Hello::COORDINATOR) {
@@ -77,9 +78,9 @@ net::Task<> LeaderSession::try_one(std::shared_ptr<Search> search, std::size_t w
   }
 }
 
-net::Task<Reply<void>> LeaderSession::connect() {
+net::Task<Reply<void>> LeaderSession::connect(bool takes_standby) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto search = std::make_shared<Search>(executor, addresses_.size());
+  const auto search = std::make_shared<Search>(executor, addresses_.size(), takes_standby);
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
     const auto ended = [search, i, address = addresses_[i]](const std::exception_ptr& problem) {
       // An exception of a library, such as for want of memory.
@@ -126,7 +127,8 @@ net::Task<Reply<Envelope>> LeaderSession::ask(Envelope request, Duration patienc
   for (bool is_again = false;; is_again = true) {
     if (session_ != nullptr && session_->closed()) session_.reset();
     if (session_ == nullptr) {
-      Reply<void> found = co_await connect();
+      const bool takes_standby = addresses_.size() == 1 && request.has_status();
+      Reply<void> found = co_await connect(takes_standby);
       VPFS_CO_TRY(found);
     }
     Reply<Envelope> answer = co_await session_->ask(request, patience);

@@ -26,13 +26,16 @@ class LeaderSession {
   // The first answer; an answer that is an Error is a Failure. If none leads, it is not `reached`,
   // and its text says what each of them said.
   //
+  // One that is alone is asked for its Status also if it is a standby.
+  //
   // If the leader does not lead any more, it is looked for again, once: it has done nothing. If its
   // connection is lost, that is so for requests that change nothing.
   [[nodiscard]] net::Task<Reply<Envelope>> ask(Envelope request, Duration patience);
 
  private:
   struct Search;
-  [[nodiscard]] net::Task<Reply<void>> connect();
+  // `takes_standby`: a standby will do.
+  [[nodiscard]] net::Task<Reply<void>> connect(bool takes_standby);
   [[nodiscard]] static net::Task<> try_one(std::shared_ptr<Search> search, std::size_t which,
                                            PortAddress address, ClientOptions options);
   [[nodiscard]] bool may_ask_again(const Failure& failure, const Envelope& request) const;

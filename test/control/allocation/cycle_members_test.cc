@@ -226,6 +226,33 @@ TEST_F(CycleStateTest, OnlyTheAnswerToWhatWasSentLastIsTaken) {
   EXPECT_EQ(pair(0).done, 100U);
 }
 
+TEST_F(CycleStateTest, AnAnswerUnderTheTermBeforeIsTaken) {
+  const StageId stage = add("s1", "a");
+  begin();
+  const std::uint64_t sequence = state_->sequence();
+  state_->set_term(9);
+  const auto report = [&](std::uint64_t term) {
+    return state_->on_report(stage, {.term = term, .sequence = sequence, .applied = true}, {},
+                             now_);
+  };
+  EXPECT_EQ(report(9), AnswerResult::other_term);
+  EXPECT_EQ(report(7), AnswerResult::taken);
+  begin();
+  EXPECT_EQ(state_->on_report(stage, {.term = 7, .sequence = state_->sequence(), .applied = true},
+                              {}, now_),
+            AnswerResult::other_term);
+}
+
+TEST_F(CycleStateTest, ARefusedCycleIsOverUnderAnyTerm) {
+  const StageId stage = add("s1", "a");
+  begin();
+  state_->set_term(9);
+  state_->on_refusal(stage, state_->sequence(), "no", now_);
+  EXPECT_EQ(state_->unanswered(), 0U);
+  EXPECT_EQ(status(stage).not_applied, 1U);
+  EXPECT_EQ(status(stage).problem, "no");
+}
+
 TEST_F(CycleStateTest, AReportOfSeveralCyclesIsDivided) {
   const StageId stage = add("s1", "a");
   begin_and_answer();

@@ -48,7 +48,7 @@ TEST(Leadership, AddressesAreFitToBeShown) {
   EXPECT_EQ(problem_of(to_record({.term = 1, .addresses = {std::string(2000, 'a')}})),
             "an address of `addresses` is not a host and a port, nor a path");
   EXPECT_EQ(problem_of(to_record({.term = 1, .addresses = std::vector<std::string>(17, "a:1")})),
-            "it has 17 addresses: expected at most 16");
+            "it has 17 addresses in `addresses`: expected at most 16");
 }
 
 TEST(Leadership, WhatHasNoAddressIsWrittenAsBeforeStandbys) {

@@ -45,7 +45,8 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::stoull(text);
 }
 
-class StandbyChaos : public ::testing::Test {
+// With and without `members`.
+class StandbyChaos : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (const std::string why = EtcdCluster::missing(); !why.empty()) GTEST_SKIP() << why;
@@ -59,7 +60,7 @@ class StandbyChaos : public ::testing::Test {
                     " user: {}, password_file: {}}}",
                     fmt::join(etcd.endpoints, ", "), etcd.files.ca, etcd.files.certificate,
                     etcd.files.key, etcd.user, password),
-        kPolicy);
+        std::string(kPolicy) + GetParam());
     coordinators_->start_all();
   }
 
@@ -162,10 +163,10 @@ class StandbyChaos : public ::testing::Test {
   int caps_seen_ = 0;
 };
 
-TEST_F(StandbyChaos, NothingIsLostAndTheSumHolds) {
+TEST_P(StandbyChaos, NothingIsLostAndTheSumHolds) {
   LoadRun load(site_.load(kBothJobs));
   ASSERT_TRUE(load.wait_until_begun()) << load.text();
-  const auto end = Clock::now() + std::chrono::seconds(number_from("VPFS_CHAOS_SECONDS", 30));
+  const auto end = Clock::now() + std::chrono::seconds(number_from("VPFS_CHAOS_SECONDS", 20));
   while (Clock::now() < end) {
     fault();
     change();
@@ -198,6 +199,11 @@ TEST_F(StandbyChaos, NothingIsLostAndTheSumHolds) {
   load.expect_good_stop();
   coordinators_->stop_all();
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, StandbyChaos, ::testing::Values("", "members: auto\n"),
+                         [](const auto& info) {
+                           return *info.param == '\0' ? "standbys" : "members";
+                         });
 
 }  // namespace
 }  // namespace vpfs::test

@@ -72,5 +72,27 @@ TEST(AddressRound, ACurrentOneStaysSoInOtherAddresses) {
   EXPECT_TRUE(round.fail("is away"));
 }
 
+TEST(AddressRound, TheOneThatWasNamedIsNext) {
+  AddressRound round(addresses({"/a", "/b", "/c", "/d"}));
+  EXPECT_FALSE(round.fail("serves others"));
+  round.prefer({"tcp:elsewhere:1", "unix:/d"});
+  EXPECT_EQ(to_string(round.current()), "/d");
+  EXPECT_FALSE(round.fail("serves others"));
+  round.prefer({"unix:/x", "no address"});
+  EXPECT_EQ(to_string(round.current()), "/a");
+}
+
+TEST(AddressRound, ThoseThatNameEachOtherLeadToAPause) {
+  AddressRound round(addresses({"/a", "/b", "/c"}));
+  EXPECT_FALSE(round.fail("serves others"));
+  round.prefer({"/b"});
+  EXPECT_FALSE(round.fail("serves others"));
+  round.prefer({"/a"});
+  EXPECT_TRUE(round.fail("serves others"));
+  EXPECT_EQ(round.problem(),
+            "no coordinator of /a, /b, /c can be reached: /a, /b: serves others; /c: was not "
+            "tried");
+}
+
 }  // namespace
 }  // namespace vpfs::control

@@ -1,0 +1,68 @@
+#include "control/coordinator/leader.h"
+
+#include <csignal>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/log/log.h"
+#include "base/result.h"
+
+namespace vpfs::coordinator {
+
+Result<std::unique_ptr<Leader>> Leader::make(const Parts& parts) {
+  std::unique_ptr<Leader> leader(new Leader(parts));
+  Office& office = leader->office_;
+  const Elected& elected = parts.elected;
+  auto coordinator =
+      Coordinator::make({.context = leader->context_,
+                         .clock = parts.clock,
+                         .config = leader->config_,
+                         .options = parts.options,
+                         .term = elected.own.term,
+                         .incarnation = elected.own.incarnation,
+                         .clear_from = elected.clear_from,
+                         .records = elected.records,
+                         .store = office.store(),
+                         .may_send = [&office] { return office.holds(); },
+                         .over = [&office](const std::string& why) { office.end(why); },
+                         .store_problem = [&office] { return office.trouble(); },
+                         .finish_status = parts.finish_status,
+                         .leads_members = leader->config_.members.has_value(),
+                         .gone_member = elected.gone_member});
+  VPFS_TRY(coordinator);
+  leader->coordinator_ = std::move(*coordinator);
+  return leader;
+}
+
+Leader::Leader(const Parts& parts)
+    : config_(parts.config),
+      term_(parts.elected.own.term),
+      signals_(context_, parts.signals),
+      office_(context_, parts.clock, parts.store, parts.elected.tenure,
+              [this](const std::string& why) { lose(why); }) {}
+
+Leader::Ending Leader::run() {
+  signals_.start([this](int signal) { take_signal(signal); });
+  office_.start();
+  coordinator_->start();
+  context_.run();
+  office_.stop();
+  coordinator_->stop();
+  return ending_;
+}
+
+void Leader::lose(const std::string& why) {
+  spdlog::warn("term {} is over: {}", term_, why);
+  ending_ = Ending::lost;
+  context_.stop();
+}
+
+void Leader::take_signal(int signal) {
+  if (signal == SIGUSR2) return reopen_log();
+  spdlog::info("{}: ending; stages go on alone when their leases end",
+               signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  context_.stop();
+}
+
+}  // namespace vpfs::coordinator

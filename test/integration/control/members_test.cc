@@ -1,0 +1,257 @@
+// Coordinators that serve the stages of a site together: each a part, under the one that leads.
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/integration/control/standby_site.h"
+
+namespace vpfs::test {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr std::size_t kCoordinators = 3;
+constexpr std::size_t kStages = 8;
+constexpr const char* kMembersTimes =
+    "members: auto\nperiod: 20 ms\ndeadline: 10 ms\nlease: 400 ms\ntransit: 100 ms\n"
+    "log_level: debug\n";
+// Epochs are within the term of the leader that has made them.
+constexpr std::uint64_t kEpochs = 65536;
+
+class MembersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(shared());
+    coordinators_.emplace(site_, kCoordinators,
+                          fmt::format("directory: {}, lease: 2 s", shared().string()),
+                          kMembersTimes);
+  }
+  void TearDown() override { coordinators_->stop_all(); }
+
+  [[nodiscard]] std::filesystem::path shared() const { return site_.folder() / "shared"; }
+  CoordinatorProcess& member(std::size_t index) { return coordinators_->member(index); }
+
+  nlohmann::json status(std::size_t index) {
+    const Outcome status = coordinators_->ctl({"status", "--json"}, coordinators_->socket(index));
+    const nlohmann::json whole = nlohmann::json::parse(status.output, nullptr, false);
+    if (!whole.is_object() || whole["proxies"].empty()) return {};
+    return whole["proxies"][0].value("data", nlohmann::json());
+  }
+  // The stages that each running member serves, by its number.
+  std::map<std::size_t, std::set<std::string>> parts() {
+    std::map<std::size_t, std::set<std::string>> parts;
+    for (std::size_t i = 0; i < kCoordinators; ++i) {
+      if (!member(i).running()) continue;
+      const nlohmann::json own = status(i);
+      if (!own.is_object() || !own.contains("member")) continue;
+      for (const auto& stage : own["member"]["stages"]) {
+        if (stage["connected"]) parts[i].insert(stage["name"]);
+      }
+    }
+    return parts;
+  }
+  // Waits until each stage has a lease of one member, with a term from `least` on.
+  bool each_is_served_once(std::uint64_t least) {
+    return CoordinatorSite::comes_true([&] {
+      for (std::size_t i = 0; i < kStages; ++i) {
+        if (epoch_of(i) < least) return false;
+      }
+      std::multiset<std::string> served;
+      for (const auto& [index, part] : parts()) served.insert(part.begin(), part.end());
+      return served.size() == kStages && std::set(served.begin(), served.end()).size() == kStages;
+    });
+  }
+  // The term of the lease that a stage has; 0: it has none.
+  std::uint64_t epoch_of(std::size_t stage) {
+    const nlohmann::json row = site_.coordinated(stage);
+    if (row.is_null() || !row.contains("lease_us_left")) return 0;
+    return row["term"].get<std::uint64_t>();
+  }
+  // How long it took until all stages were led with that epoch or a later one.
+  milliseconds until_led(std::uint64_t epoch, StandbySite::Clock::time_point from) {
+    EXPECT_TRUE(CoordinatorSite::comes_true([&] {
+      for (std::size_t i = 0; i < kStages; ++i) {
+        if (epoch_of(i) < epoch) return false;
+      }
+      return true;
+    }));
+    return std::chrono::duration_cast<milliseconds>(StandbySite::Clock::now() - from);
+  }
+  // Starts all; the one that leads. Each stage is served by one of them.
+  std::size_t start() {
+    coordinators_->start_all();
+    const auto leader = coordinators_->leader(1);
+    EXPECT_TRUE(leader);
+    EXPECT_TRUE(
+        CoordinatorSite::comes_true([&] { return members_of(*leader).size() == kCoordinators; }));
+    EXPECT_TRUE(each_is_served_once(view_of(*leader)));
+    return *leader;
+  }
+  std::uint64_t view_of(std::size_t index) {
+    const nlohmann::json own = status(index);
+    return own.is_object() && own.contains("member") ? own["member"].value("view", 0ULL) : 0;
+  }
+  std::vector<std::string> members_of(std::size_t index) {
+    const nlohmann::json own = status(index);
+    if (!own.is_object() || !own.contains("member")) return {};
+    return own["member"]["members"].get<std::vector<std::string>>();
+  }
+
+  CoordinatorSite site_{kStages};
+  std::optional<StandbySite> coordinators_;
+};
+
+TEST_F(MembersTest, EachServesAPartAndTheLeaderDividesBetweenThem) {
+  const std::size_t leader = start();
+  EXPECT_EQ(coordinators_->leads_with(leader) % kEpochs, 0U);
+  const auto parts = this->parts();
+  ASSERT_EQ(parts.size(), kCoordinators);
+  for (const auto& [index, part] : parts) {
+    EXPECT_THAT(part, Not(IsEmpty())) << "with this many stages each has one";
+    EXPECT_LT(part.size(), kStages);
+  }
+  // Stages are reached through the leader, with rules and all else.
+  const Outcome rule = coordinators_->ctl({"rule", "start", "night", "jobid=night", "weight=3"});
+  ASSERT_EQ(rule.code, 0) << rule.text();
+  EXPECT_TRUE(CoordinatorSite::comes_true([&] {
+    for (std::size_t i = 0; i < kStages; ++i) {
+      const Outcome list =
+          outcome_of({program("vpfsctl"), "rule", "list", "--proxy", site_.socket(i)});
+      if (list.output.find("night") == std::string::npos) return false;
+    }
+    return true;
+  }));
+  const Outcome stat = coordinators_->ctl({"stat"});
+  EXPECT_EQ(stat.code, 0) << stat.text();
+  // A standby shows what it serves itself.
+  const std::size_t other = (leader + 1) % kCoordinators;
+  const Outcome text = coordinators_->ctl({"status"}, coordinators_->socket(other));
+  EXPECT_EQ(text.code, 0) << text.text();
+  EXPECT_THAT(text.output, HasSubstr("standby "));
+  EXPECT_THAT(text.output, HasSubstr(*parts.at(other).begin()));
+}
+
+TEST_F(MembersTest, TheStagesOfAMemberThatDiesMoveOnceAndNoOther) {
+  const std::size_t leader = start();
+  LoadRun load(site_.load(kBothJobs));
+  ASSERT_TRUE(load.wait_until_begun()) << load.text();
+  const std::size_t dies = (leader + 1) % kCoordinators;
+  const auto before = parts();
+  const std::uint64_t view = view_of(leader);
+  const auto killed = StandbySite::Clock::now();
+  member(dies).kill();
+  const milliseconds took = until_led(view + 1, killed);
+  RecordProperty("took_ms", std::to_string(took.count()));
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 2s);
+  ASSERT_TRUE(each_is_served_once(view + 1));
+  EXPECT_EQ(view_of(leader), view + 1) << "one view, so none moves twice";
+  auto after = parts();
+  for (const auto& [index, part] : before) {
+    if (index == dies) continue;
+    for (const std::string& stage : part) EXPECT_TRUE(after[index].contains(stage)) << stage;
+  }
+  // It takes its own stages again, and no other one moves.
+  member(dies).start();
+  (void)until_led(view + 2, killed);
+  ASSERT_TRUE(each_is_served_once(view + 2));
+  EXPECT_EQ(parts(), before);
+  load.expect_good_stop();
+}
+
+TEST_F(MembersTest, AnotherLeadsWhenTheLeaderDiesAndOnlyItsStagesMove) {
+  std::size_t leader = start();
+  LoadRun load(site_.load(kBothJobs));
+  ASSERT_TRUE(load.wait_until_begun()) << load.text();
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t term = coordinators_->leads_with(leader);
+    ASSERT_TRUE(coordinators_->others_watch(leader, term));
+    const auto before = parts();
+    const auto killed = StandbySite::Clock::now();
+    member(leader).kill();
+    const milliseconds took = until_led(term + kEpochs, killed);
+    RecordProperty(fmt::format("took_ms_{}", round), std::to_string(took.count()));
+    if (!programs_have_sanitizer()) EXPECT_LT(took, 2s);
+    const auto next = coordinators_->leader(term + 1);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(coordinators_->leads_with(*next), term + kEpochs);
+    ASSERT_TRUE(each_is_served_once(term + kEpochs));
+    EXPECT_EQ(view_of(*next), term + kEpochs + 1) << "one view, so none moves twice";
+    auto after = parts();
+    for (const auto& [index, part] : before) {
+      if (index == leader) continue;
+      for (const std::string& stage : part) EXPECT_TRUE(after[index].contains(stage)) << stage;
+    }
+    member(leader).start();
+    ASSERT_TRUE(
+        CoordinatorSite::comes_true([&] { return members_of(*next).size() == kCoordinators; }));
+    ASSERT_TRUE(each_is_served_once(view_of(*next)));
+    leader = *next;
+  }
+  load.expect_good_stop();
+}
+
+TEST_F(MembersTest, OneThatHangsLosesItsStagesAndGetsThemBack) {
+  const std::size_t leader = start();
+  const std::size_t hangs = (leader + 1) % kCoordinators;
+  const auto before = parts();
+  const std::uint64_t view = view_of(leader);
+  const auto stopped = StandbySite::Clock::now();
+  member(hangs).signal(SIGSTOP);
+  const milliseconds took = until_led(view + 1, stopped);
+  RecordProperty("took_ms", std::to_string(took.count()));
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s);
+  EXPECT_EQ(view_of(leader), view + 1);
+  member(hangs).signal(SIGCONT);
+  (void)until_led(view + 2, stopped);
+  ASSERT_TRUE(each_is_served_once(view + 2));
+  EXPECT_EQ(parts(), before);
+}
+
+TEST_F(MembersTest, ALeaderThatHangsIsFollowedWithinTheLease) {
+  const std::size_t leader = start();
+  const std::uint64_t term = coordinators_->leads_with(leader);
+  const auto before = parts();
+  member(leader).signal(SIGSTOP);
+  ASSERT_TRUE(coordinators_->leader(term + 1));
+  const auto stopped = StandbySite::Clock::now();
+  const milliseconds took = until_led(term + kEpochs, stopped);
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s) << "after it was elected";
+  member(leader).signal(SIGCONT);
+  const auto next = coordinators_->leader(term + 1);
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(
+      CoordinatorSite::comes_true([&] { return members_of(*next).size() == kCoordinators; }));
+  ASSERT_TRUE(each_is_served_once(view_of(*next)));
+  EXPECT_EQ(parts(), before);
+}
+
+TEST_F(MembersTest, WithoutTheStoreItGoesOnUntilTheLeaseEnds) {
+  const std::size_t leader = start();
+  const std::uint64_t term = coordinators_->leads_with(leader);
+  const std::filesystem::path away = site_.folder() / "away";
+  std::filesystem::rename(shared(), away);
+  EXPECT_TRUE(member(leader).logs(fmt::format("term {} is over: ", term)));
+  std::filesystem::rename(away, shared());
+  const auto next = coordinators_->leader(term + 1);
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(
+      CoordinatorSite::comes_true([&] { return members_of(*next).size() == kCoordinators; }));
+  ASSERT_TRUE(each_is_served_once(view_of(*next)));
+}
+
+}  // namespace
+}  // namespace vpfs::test
