@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds vpfs with several presets and runs its tests; prints the time of each part and one total.
 
-  script/test           dev: checks, what sanitizers change, tests by the clock; asan: tests within a
-                        process, and those that start programs; tsan: the same for folders with
-                        threads
+  script/test           dev: checks, what sanitizers change, programs with those of the release
+                        before, tests by the clock; asan: tests within a process, and those that
+                        start programs; tsan: the same for folders with threads
   script/test --quick   dev build, unit tests only
   script/test --full    also programs without a sanitizer, GCC with its unit tests, clang-tidy over
                         every source, ruff and mypy
@@ -82,7 +82,11 @@ QUICK = Part(
 # for long.
 DEV = Part(
     "dev",
-    [Tests("dev", labels="script|bare"), Tests("dev-timing", labels="timing", alone=True)],
+    [
+        Tests("dev", labels="script|bare"),
+        Tests("dev-upgrade", labels="upgrade"),
+        Tests("dev-timing", labels="timing", alone=True),
+    ],
     targets=["programs", "programs_test", "bare_tests", "bare_programs_test", "timing_test"],
 )
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])

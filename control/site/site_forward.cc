@@ -29,6 +29,28 @@ Envelope not_reached(std::string text) {
   return error_of(control::Error::UNAVAILABLE, StageRequests::kNotReached, std::move(text));
 }
 
+std::string not_forwarded(const Envelope& request, std::string_view name) {
+  if (const std::optional<int> number = control::unknown_body(request)) {
+    return fmt::format(
+        "this version does not know the message with the number {}: a newer vpfsctl "
+        "has to ask the stage itself",
+        *number);
+  }
+  const bool is_empty = request.body_case() == Envelope::BODY_NOT_SET;
+  return fmt::format("{} cannot be forwarded", is_empty ? "a message without a body" : name);
+}
+
+// The request for an aggregator, for these of its stages; none: all. What this version does not
+// know of it stays.
+Envelope further(const Forward& request, const std::vector<std::string>& stages) {
+  Envelope envelope;
+  Forward& inside = *envelope.mutable_forward();
+  inside = request;
+  inside.clear_stages();
+  inside.mutable_stages()->Add(stages.begin(), stages.end());
+  return envelope;
+}
+
 bool is_unknown_stage(const ForwardReply::Answer& answer) {
   const control::Error& error = answer.answer().error();
   return error.code() == control::Error::NOT_FOUND && error.place() == "stages";
@@ -57,10 +79,7 @@ std::optional<control::Error> SiteForward::problem_of(const Envelope& request) {
   const control::RequestKind* const kind = control::find_request(request);
   const std::string_view name = control::body_name(request);
   if (kind == nullptr || kind->forwarding == control::Forwarding::never) {
-    const bool is_empty = request.body_case() == Envelope::BODY_NOT_SET;
-    return make_error(
-        control::Error::UNSUPPORTED, "request",
-        fmt::format("{} cannot be forwarded", is_empty ? "a message without a body" : name));
+    return make_error(control::Error::UNSUPPORTED, "request", not_forwarded(request, name));
   }
   if (kind->forwarding == control::Forwarding::always || control::is_list(request)) return {};
   return make_error(control::Error::INVALID, "request",
@@ -111,7 +130,7 @@ void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
     const bool is_named = run->unknown.erase(stage.hello->name) > 0;
     if (stage.hello->is_aggregator && !is_named) aggregators.push_back(&stage);
     if (!is_named && (!wants_all || stage.hello->is_aggregator)) continue;
-    ask(run, stage, request.request());
+    ask(run, stage, request, {});
   }
   for (const AbsentStage& stage : stages_.absent()) {
     const std::string& name = stage.name.empty() ? stage.address : stage.name;
@@ -124,34 +143,25 @@ void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
   const std::vector<std::string> others(run->unknown.begin(), run->unknown.end());
   for (const SiteStages::Member* stage : aggregators) {
     if (!wants_all && others.empty()) break;
-    Envelope further;
-    Forward& inside = *further.mutable_forward();
-    inside.mutable_stages()->Add(others.begin(), others.end());
-    *inside.mutable_request() = request.request();
-    ask(run, *stage, std::move(further));
+    ask(run, *stage, request, others);
   }
   if (--run->missing == 0) finish(*run);
 }
 
 void SiteForward::ask(const std::shared_ptr<Run>& run, const SiteStages::Member& stage,
-                      Envelope request) {
+                      const Forward& request, const std::vector<std::string>& of_aggregator) {
   const StageHello& hello = *stage.hello;
-  if (request.has_as_uid() && !hello.takes_users) {
+  if (request.request().has_as_uid() && !hello.takes_users) {
     return run->add(hello.name, hello.address,
                     error_of(control::Error::UNSUPPORTED, "",
                              "does not answer users: its program is an older version"));
   }
-  // A named aggregator answers with its stages.
-  if (hello.is_aggregator && !request.has_forward()) {
-    Envelope further;
-    *further.mutable_forward()->mutable_request() = std::move(request);
-    request = std::move(further);
-  }
+  Envelope question = hello.is_aggregator ? further(request, of_aggregator) : request.request();
   ++run->missing;
   const Duration patience =
       hello.is_aggregator ? limits_.patience_with_aggregators : limits_.patience;
   // The stage may have left when the answer comes.
-  requests_.ask(stage.id, std::move(request), patience,
+  requests_.ask(stage.id, std::move(question), patience,
                 [this, run, name = hello.name, address = hello.address](const Envelope& answer) {
                   StageHello whose;
                   whose.name = name;

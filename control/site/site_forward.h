@@ -50,8 +50,9 @@ class SiteForward {
   struct Run;
 
   void start(const control::Forward& request, bool is_of_others, Done done);
+  // An aggregator is asked for these of its stages; none: all.
   void ask(const std::shared_ptr<Run>& run, const SiteStages::Member& stage,
-           control::Envelope request);
+           const control::Forward& request, const std::vector<std::string>& of_aggregator);
   void came(Run& run, const SiteStages::Member& stage, const control::Envelope& answer) const;
   void finish(Run& run);
 

@@ -18,6 +18,7 @@
 #include "test/support/control/certificates.h"
 #include "test/support/control/fake_coordinator.h"
 #include "test/support/control/https_client.h"
+#include "test/support/control/unknown_field.h"
 #include "test/support/manual_clock.h"
 #include "test/support/process.h"
 
@@ -91,6 +92,14 @@ TEST_F(ControlSideTest, AllocationsAreByTheNumbersThatWereAnnounced) {
   const std::uint32_t a = number_of("a");
   const CycleAnswer answer = run(limit(a, 1'000'000), 1);
   EXPECT_TRUE(answer.report.applied()) << answer.report.refused().text();
+  EXPECT_EQ(applied(), 1U);
+}
+
+TEST_F(ControlSideTest, FieldsOfALaterVersionChangeNothingOfACycle) {
+  Cycle cycle = limit(number_of("a"), 1'000'000);
+  test::add_unknown(cycle);
+  test::add_unknown(*cycle.mutable_allocations(0));
+  EXPECT_TRUE(run(cycle, 1).report.applied());
   EXPECT_EQ(applied(), 1U);
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "test/control/wire/conversation_fixture.h"
+#include "test/support/control/unknown_field.h"
 
 namespace vpfs::control {
 namespace {
@@ -49,6 +50,24 @@ TEST_F(ConversationTest, ANewerPortSpeaksToTheVersionBeforeAndToNoOlderOne) {
   EXPECT_THAT(refused.error().text(), HasSubstr("version 1"));
   EXPECT_TRUE(conversation_->ended());
   EXPECT_EQ(counters_.versions, 1U);
+}
+
+TEST_F(ConversationTest, APeerOfALaterVersionThatSpeaksThisOneTooIsServed) {
+  talk();
+  Envelope hello;
+  hello.set_id(1);
+  hello.mutable_hello()->set_version(2);
+  hello.mutable_hello()->set_least(1);
+  test::add_unknown(*hello.mutable_hello());
+  test::add_unknown(hello);
+  give(hello);
+  EXPECT_EQ(heard_one().hello().version(), 1U);
+  Envelope request = reload(2);
+  test::add_unknown(*request.mutable_reload());
+  give(request);
+  ASSERT_EQ(questions_.size(), 1U);
+  answer_with_ack(0);
+  EXPECT_EQ(heard_one().id(), 2U);
 }
 
 TEST_F(ConversationTest, BeforeHelloNothingIsDone) {
