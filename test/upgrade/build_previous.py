@@ -72,8 +72,10 @@ def require_commit() -> None:
     if not (ROOT / ".git").exists():
         raise Missing("this is not a clone: the release before comes from its history")
     # The whole name of an object that is not there passes for one, without ^{commit}.
-    if git("cat-file", "-e", f"{commit()}^{{commit}}").returncode != 0:
-        raise Missing(f"the commit {commit()[:12]} is not in this clone, which may be shallow")
+    asked = git("cat-file", "-e", f"{commit()}^{{commit}}")
+    if asked.returncode != 0:
+        told = asked.stderr.decode(errors="replace").splitlines()
+        raise Missing(f"the commit {commit()[:12]} is not in this clone, which may be shallow ({' '.join(told[:1])})")
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -173,4 +173,4 @@ class CyclesTest(unittest.TestCase):
 
 if __name__ == "__main__":
     PROGRAMS.append(pathlib.Path(sys.argv.pop(1)))
-    unittest.main()
+    upgrade_site.run_tests()

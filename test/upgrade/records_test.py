@@ -167,4 +167,4 @@ class RecordsTest(unittest.TestCase):
 
 if __name__ == "__main__":
     PROGRAMS.append(pathlib.Path(sys.argv.pop(1)))
-    unittest.main()
+    upgrade_site.run_tests()

@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -54,11 +55,17 @@ class Releases:
 
 
 def releases(new: pathlib.Path) -> Releases:
-    """Skips the test where the release before cannot be had."""
+    return Releases(Release("old", build_previous.build(os.cpu_count() or 2)), Release("new", new.resolve()))
+
+
+def run_tests() -> None:
+    """Those of the main module, unless the release before cannot be had."""
     try:
-        return Releases(Release("old", build_previous.build(os.cpu_count() or 2)), Release("new", new.resolve()))
+        build_previous.build(os.cpu_count() or 2)
     except build_previous.Missing as reason:
-        raise unittest.SkipTest(str(reason)) from None
+        print(f"skipped: {reason}")
+        sys.exit(build_previous.SKIPPED)
+    unittest.main()
 
 
 def eventually(is_true: Callable[[], object], what: Callable[[], object] | str, patience: float = PATIENCE) -> None:
