@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds vpfs with several presets and runs its tests; prints the time of each part and one total.
+"""Builds vpfs with several presets and runs its tests; prints what each part took and one total.
 
   script/test           dev: checks, what sanitizers change, programs with those of the release
                         before, tests by the clock; asan: tests within a process, and those that
@@ -19,6 +19,7 @@ import argparse
 import dataclasses
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,7 @@ THREADED = [
 ]
 TEST_LINES_SHOWN = 60
 FAILURES_SHOWN = 5
+LONGEST_SHOWN = 10
 SKIPPED = 77  # the exit code of a check that cannot run here
 
 
@@ -106,6 +108,7 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # by the name of a test
 
     def line(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
@@ -122,6 +125,7 @@ class Count:
         for case in ElementTree.parse(file).getroot().iter("testcase"):
             note = case.find("skipped")
             reason = note.get("message", "") if note is not None else ""
+            self.seconds[case.get("name", "?")] = float(case.get("time", "0"))
             if case.get("status") == "run":
                 self.passed += 1
             elif case.get("status") == "disabled" or reason.startswith("SKIP_"):
@@ -133,12 +137,47 @@ class Count:
         return failed
 
 
+@dataclasses.dataclass
+class Took:
+    """What a part took, and its result."""
+
+    name: str
+    seconds: float
+    processor_seconds: float  # user and system time of all programs
+    result: str
+
+    def line(self) -> str:
+        return (
+            f"        {self.name:28} {minutes(self.seconds)} {minutes(self.processor_seconds)}  "
+            f"{self.result}"
+        ).rstrip()
+
+
+def minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60:3d}:{int(seconds) % 60:02d}"
+
+
+def processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class Stopwatch:
+    def __init__(self) -> None:
+        self._began, self._used = time.monotonic(), processor_seconds()
+
+    def took(self, name: str, result: str) -> Took:
+        seconds, used = time.monotonic() - self._began, processor_seconds() - self._used
+        return Took(name, seconds, used, result)
+
+
 class Runner:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
         self.total = Count()
         self.start = time.monotonic()
-        self.took: list[tuple[str, float, str]] = []  # name, seconds, result
+        self.took: list[Took] = []
+        self.longest: list[tuple[float, str]] = []  # tests with their seconds
         self.failures: list[tuple[str, str]] = []  # name, output
         # Every report of a sanitizer is a failure with a stack trace.
         self.environment = os.environ | {
@@ -180,19 +219,19 @@ class Runner:
     def build(self, part: Part) -> bool:
         preset = part.preset
         self.heading(f"{preset}: build")
-        began = time.monotonic()
+        watch = Stopwatch()
         targets = ["--target", *part.targets] if part.targets else []
         good = self.run(f"{preset}-configure", ["cmake", "--preset", preset]) and self.run(
             f"{preset}-build",
             ["cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets],
         )
-        self.took.append((f"{preset}: build", time.monotonic() - began, "" if good else "FAILED"))
+        self.took.append(watch.took(f"{preset}: build", "" if good else "FAILED"))
         self.total.failed += not good
         return good
 
     def test(self, preset: str, tests: Tests) -> None:
         self.heading(f"{preset}: tests {tests.name}")
-        began = time.monotonic()
+        watch = Stopwatch()
         directory = BUILD / ("dev" if tests.programs else preset) / tests.folder
         junit = LOGS / f"{tests.name}.xml"
         junit.unlink(missing_ok=True)
@@ -232,7 +271,9 @@ class Runner:
                 f"        FAILED {tests.name}: files left in the temporary directory: "
                 f"{', '.join(left[:10])}"
             )
-        self.took.append((f"{preset}: tests {tests.name}", time.monotonic() - began, count.line()))
+        self.took.append(watch.took(f"{preset}: tests {tests.name}", count.line()))
+        for name, seconds in count.seconds.items():
+            self.longest.append((seconds, f"{tests.name}: {name}"))
         self.total.add(count)
 
     def part(self, part: Part) -> None:
@@ -243,7 +284,7 @@ class Runner:
     def check_python(self) -> None:
         """ruff and mypy, where they are installed in the versions of pyproject.toml."""
         self.heading("python: ruff and mypy")
-        began = time.monotonic()
+        watch = Stopwatch()
         command = [sys.executable, "-B", "test/check_python.py"]
         done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
         output = done.stdout + done.stderr
@@ -255,19 +296,18 @@ class Runner:
         )
         if done.returncode != 0:
             print("\n".join(f"        {line}" for line in output.splitlines()[-TEST_LINES_SHOWN:]))
-        self.took.append(("python: ruff and mypy", time.monotonic() - began, count.line()))
+        self.took.append(watch.took("python: ruff and mypy", count.line()))
         self.total.add(count)
 
     def summary(self) -> None:
         for name, output in self.failures[:FAILURES_SHOWN]:
             print(f"\nThe end of the output of {name}")
             print("\n".join(f"        {line}" for line in output.splitlines()[-TEST_LINES_SHOWN:]))
-        self.heading("done; time of each part:")
-        for name, seconds, result in self.took:
-            print(
-                f"        {name:28} {int(seconds) // 60:3d}:{int(seconds) % 60:02d}  "
-                f"{result}".rstrip()
-            )
+        self.heading("done; the longest tests, and of each part its time and processor time:")
+        for seconds, name in sorted(self.longest, reverse=True)[:LONGEST_SHOWN]:
+            print(f"        {name:60} {minutes(seconds)}")
+        for part in self.took:
+            print(part.line())
         print(self.total.line())
 
 

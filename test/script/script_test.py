@@ -29,7 +29,8 @@ class JunitTest(unittest.TestCase):
     def test_a_test_that_did_not_run_is_failed_unless_it_was_skipped(self) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
             file.write(
-                '<testsuite><testcase name="a" status="run"/><testcase name="b" status="fail">'
+                '<testsuite><testcase name="a" status="run" time="2.5"/>'
+                '<testcase name="b" status="fail">'
                 "<system-out>1 != 2\n</system-out></testcase>"
                 '<testcase name="c" status="notrun"><skipped '
                 'message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>'
@@ -41,6 +42,7 @@ class JunitTest(unittest.TestCase):
             total = Count()
             self.assertEqual(total.add_junit(pathlib.Path(file.name)), [("b", "1 != 2"), ("d", "")])
         self.assertEqual(total.line(), "1 passed, 2 failed, 1 skipped")
+        self.assertEqual(total.seconds["a"], 2.5)
 
     def test_without_skipped_tests_the_line_ends_after_failed(self) -> None:
         self.assertEqual(Count(passed=3).line(), "3 passed, 0 failed")
