@@ -196,7 +196,7 @@ ExitCode run_rule_plan(const CtlSettings& settings, const control::Envelope& dry
   if (!command.last.empty()) {
     const Result<Duration> last = parse_duration(command.last);
     if (!last) return usage_error("--last: " + last.error().message);
-    if (*last <= Duration::zero()) return usage_error("--last: expected a time, such as 10m");
+    if (*last <= Duration::zero()) return usage_error("--last: expected a time, such as 10min");
     options.last = *last;
   }
   const Result<Planned> planned = plan_rules(options, ask);

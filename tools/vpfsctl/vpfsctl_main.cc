@@ -112,7 +112,7 @@ void add_rule_commands(const Command& app, CtlSettings& settings) {
   plan.add_option("-f,--file", command.file_name, "the rules (YAML), - is standard input; required")
       .value_name("FILE")
       .required();
-  plan.add_option("--last", command.last, "only the last part of the recording: 10m")
+  plan.add_option("--last", command.last, "only the last part of the recording: 10min")
       .value_name("TIME");
   add_command(rule, settings, Verb::rule_confirm, "confirm", "keep what was applied");
   add_command(rule, settings, Verb::rule_history, "history", "list the last sets of live rules");
