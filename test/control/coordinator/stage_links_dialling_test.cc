@@ -196,5 +196,31 @@ TEST_F(StageLinksDiallingTest, StoppingWhileItDialsIsQuiet) {
   EXPECT_TRUE(stage.closed_within());
 }
 
+TEST_F(StageLinksDiallingTest, OnlyStagesOfItsPartAreDialled) {
+  dial("ds1", "first");
+  dial("ds2", "second");
+  StageSocket one(path("ds1"));
+  StageSocket two(path("ds2"));
+  const auto serve = [this](const std::string& served) {
+    links_->serve([served](const std::string& stage) -> std::optional<control::Error> {
+      if (stage == served) return std::nullopt;
+      return control::make_error(control::Error::UNAVAILABLE, "member", "another serves it");
+    });
+  };
+  open();
+  on_thread([&] { serve("second"); });
+  const FakeStage second = two.accept_and_greet(stage_hello("ds2"));
+  ASSERT_TRUE(handler_.wait_until([](const auto& stages) {
+    return stages.size() == 1 && stages[0].name == "second" && stages[0].is_connected;
+  }));
+  EXPECT_THAT(absent(), IsEmpty()) << "the other one is not its own";
+  on_thread([&] { serve("first"); });
+  EXPECT_TRUE(second.closed_within());
+  const FakeStage first = one.accept_and_greet(stage_hello("ds1"));
+  ASSERT_TRUE(handler_.wait_until([](const auto& stages) {
+    return stages.size() == 2 && !stages[0].is_connected && stages[1].is_connected;
+  }));
+}
+
 }  // namespace
 }  // namespace vpfs::coordinator

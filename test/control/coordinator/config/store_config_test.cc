@@ -131,5 +131,34 @@ TEST(StoreConfigTest, OthersFindItWhereItsControlPortIs) {
       ElementsAre("a:1", "b:2"));
 }
 
+constexpr const char* kShared = "store: {directory: /shared}\ncontrol: {socket: c.sock}\n";
+
+TEST(MembersConfigTest, AllServeStagesIfTheyAreToldTo) {
+  EXPECT_FALSE(good(kShared).members);
+  const Config config = good(std::string(kShared) + "members: auto\n");
+  ASSERT_TRUE(config.members);
+  EXPECT_EQ(config.members->port, 0);
+  const Config with_port = good(
+      "store: {directory: /shared}\nmembers: {port: 7314}\n"
+      "control: {tcp: '0.0.0.0:7313', certificate: c, key: k, ca: a, writers: ['cert:c']}\n");
+  ASSERT_TRUE(with_port.members);
+  EXPECT_EQ(with_port.members->port, 7314);
+}
+
+TEST(MembersConfigTest, SaysWhatIsMissing) {
+  EXPECT_THAT(errors_of("journal: j\ncontrol: {socket: c.sock}\nmembers: auto\n"),
+              ElementsAre(HasSubstr("members: needs `store`")));
+  EXPECT_THAT(errors_of("store: {directory: /shared}\nmembers: auto\n"),
+              ElementsAre(HasSubstr("members: needs `control`")));
+  EXPECT_THAT(errors_of(std::string(kShared) + "parent: {address: /p.sock}\nmembers: auto\n"),
+              ElementsAre(HasSubstr("members: is beside `parent`")));
+  EXPECT_THAT(errors_of(std::string(kShared) + "members: all\n"),
+              ElementsAre(HasSubstr("expected auto")));
+  EXPECT_THAT(errors_of(std::string(kShared) + "members: {port: 7314}\n"),
+              ElementsAre(HasSubstr("is without `control.tcp`")));
+  EXPECT_THAT(errors_of(std::string(kShared) + "members: {}\n"),
+              ElementsAre(HasSubstr("members.port: is missing")));
+}
+
 }  // namespace
 }  // namespace vpfs::coordinator

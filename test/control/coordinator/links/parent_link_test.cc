@@ -197,5 +197,23 @@ TEST_F(ParentLinkTest, TheOnlyOneIsDialledAgainAfterAPause) {
   EXPECT_TRUE(is_connected_to("a"));
 }
 
+TEST_F(ParentLinkTest, AParentThatIsToldLaterIsDialledThen) {
+  open({});
+  EXPECT_TRUE(status().addresses.empty());
+  FakeCoordinator first(path("a"));
+  on_thread([this] { link_->follow({{.path = path("a"), .host = ""}}); });
+  const auto stage = first.greeted();
+  ASSERT_TRUE(stage);
+  EXPECT_TRUE(is_connected_to("a"));
+  // The same again changes nothing; another one is dialled at once.
+  on_thread([this] { link_->follow({{.path = path("a"), .host = ""}}); });
+  EXPECT_TRUE(status().is_connected);
+  FakeCoordinator second(path("b"));
+  on_thread([this] { link_->follow({{.path = path("b"), .host = ""}}); });
+  const auto another = second.greeted();
+  ASSERT_TRUE(another);
+  EXPECT_TRUE(is_connected_to("b"));
+}
+
 }  // namespace
 }  // namespace vpfs::coordinator
