@@ -61,6 +61,7 @@ BENCHMARKS = {
     "control_port": Benchmark("control.control_port", [*LIVE, "vpfs-bench-control"]),
     "control_attack": Benchmark("control.control_attack", LIVE),
     "takeover": Benchmark("control.takeover", ["vpfs-coordinator", "vpfs-proxy", "vpfsctl"]),
+    "members": Benchmark("control.members", ["vpfs-coordinator", "vpfs-bench-virtual-stages"]),
     "total": Benchmark("control.total", [*LIVE, "vpfsctl"]),
     "control_impact": Benchmark("control.control_impact", LIVE),
     "insight": Benchmark("insight.insight", [*LIVE, "vpfs-coordinator", "vpfsctl"]),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <asio/post.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -239,7 +240,12 @@ void Coordinator::led(bool is_led) {
 }
 
 void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
-  if (request.has_member_view() && part_) return take_view(request.member_view(), done);
+  if (request.has_member_view() && part_) {
+    // A round takes messages between those that it sends, and its term must not change meanwhile.
+    return asio::post(context_, [this, told = request.member_view(), done = std::move(done)] {
+      if (!is_stopped_) take_view(told, done);
+    });
+  }
   if (request.has_site()) {
     return site_->take_on(request.site(), [done](std::vector<std::string> warnings) {
       control::Envelope answer;

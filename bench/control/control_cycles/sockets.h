@@ -35,6 +35,9 @@ class Poll {
   // Those that are ready, valid until the next call. wait() waits for the first one.
   [[nodiscard]] std::span<const epoll_event> ready() { return ask(0); }
   [[nodiscard]] std::span<const epoll_event> wait() { return ask(-1); }
+  [[nodiscard]] std::span<const epoll_event> wait_for(int milliseconds) {
+    return ask(milliseconds);
+  }
 
  private:
   static constexpr std::size_t kBatch = 512;

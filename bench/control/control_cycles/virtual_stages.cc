@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostKept = std::size_t{64} << 10U;
 constexpr std::size_t kSignals = ~std::size_t{0};
+constexpr int kRedial = 5;  // milliseconds
 
 std::unique_ptr<control::FrameReader> make_reader() {
   return std::make_unique<control::FrameReader>(control::kMostAnswer);
@@ -44,8 +46,9 @@ VirtualStages::VirtualStages(const StagesPlan& plan, const TlsClient* tls, const
 void VirtualStages::serve_until_signal() {
   for (bool signalled = false; !signalled;) {
     dial_some();
+    dial_again();
     // All of them: nothing is named twice.
-    for (const epoll_event& event : poll_.wait()) {
+    for (const epoll_event& event : away_.empty() ? poll_.wait() : poll_.wait_for(kRedial)) {
       if (event.data.u64 == kSignals) {
         signalled = true;
       } else {
@@ -60,10 +63,49 @@ void VirtualStages::dial_some() {
   while (dialled_ < stages_.size() && dialled_ - greeted_ < plan_.connect_parallel) {
     Stage& stage = stages_[dialled_];
     const std::size_t part = dialled_ * plan_.addresses.size() / stages_.size();
-    stage.link = StageLink(connect_to(plan_.addresses[part]), tls_);
+    stage.address = plan_.roams ? dialled_ % plan_.addresses.size() : part;
+    stage.link = StageLink(connect_to(plan_.addresses[stage.address]), tls_);
     poll_.watch(stage.link.socket(), dialled_++);
     secure(stage);
   }
+}
+
+void VirtualStages::dial_again() {
+  for (const std::size_t number : std::exchange(away_, {})) {
+    Stage& stage = stages_[number];
+    try {
+      stage.link = StageLink(connect_to(plan_.addresses[stage.address]), tls_);
+    } catch (const std::system_error&) {
+      stage.address = (stage.address + 1) % plan_.addresses.size();
+      away_.push_back(number);
+      continue;
+    }
+    poll_.watch(stage.link.socket(), number);
+    secure(stage);
+  }
+}
+
+void VirtualStages::send_away(Stage& stage, const control::Error& error) {
+  stage.address = (stage.address + 1) % plan_.addresses.size();
+  for (const std::string& each : error.addresses()) {
+    const auto named = control::parse_port_address(each);
+    if (!named) continue;
+    const auto place = std::ranges::find(plan_.addresses, *named);
+    if (place == plan_.addresses.end()) continue;
+    stage.address = static_cast<std::size_t>(place - plan_.addresses.begin());
+    return;
+  }
+}
+
+void VirtualStages::note_term(Stage& stage, std::uint64_t term) {
+  if (term == stage.term) return;
+  stage.term = term;
+  if (term > latest_term_) {
+    latest_term_ = term;
+    with_latest_term_ = 0;
+  }
+  if (term != latest_term_) return;
+  if (++with_latest_term_ == stages_.size() && led_ != nullptr) led_(*this);
 }
 
 void VirtualStages::secure(Stage& stage) {
@@ -115,6 +157,8 @@ void VirtualStages::handle(Stage& stage, std::span<const std::byte> frame) {
     counts_.others_received.add(size);
     if (request.has_hello()) {
       greet(stage);
+    } else if (request.has_error() && plan_.roams) {
+      send_away(stage, request.error());
     } else if (request.has_error()) {
       throw std::runtime_error(fmt::format("the coordinator refuses stage {}: {}", stage.flow.stage,
                                            request.error().text()));
@@ -134,7 +178,7 @@ void VirtualStages::handle(Stage& stage, std::span<const std::byte> frame) {
 
 void VirtualStages::greet(Stage& stage) {
   if (std::exchange(stage.greeted, true)) throw std::runtime_error("a second Hello");
-  if (++greeted_ == stages_.size()) admitted_ = clock_.now() - began_at_;
+  if (++greeted_ == stages_.size() && !admitted_) admitted_ = clock_.now() - began_at_;
 }
 
 void VirtualStages::answer_cycle(Stage& stage, const control::Envelope& request, std::size_t size) {
@@ -146,6 +190,7 @@ void VirtualStages::answer_cycle(Stage& stage, const control::Envelope& request,
     if (std::exchange(stage.caps, digest(each)) == stage.caps) ++counts_.repeated;
   }
   if (request.id() == 0) return;
+  note_term(stage, cycle.term());
   const bool is_first = stage.flow.reports == 0;
   if (cycle.want_report() && !stage.flow.announced) {
     StageMessages::add_flows(stage.flow, out_);
@@ -161,9 +206,17 @@ void VirtualStages::answer_cycle(Stage& stage, const control::Envelope& request,
 }
 
 void VirtualStages::end(Stage& stage) {
-  if (!stage.greeted) throw std::runtime_error("the coordinator has closed a connection");
+  if (!stage.greeted && !plan_.roams) {
+    throw std::runtime_error("the coordinator has closed a connection");
+  }
   stage.link.close();
   ++closed_;
+  if (!plan_.roams) return;
+  greeted_ -= std::exchange(stage.greeted, false) ? 1 : 0;
+  stage.secured = false;
+  stage.flow.announced = false;
+  stage.reader.reset();
+  away_.push_back(static_cast<std::size_t>(&stage - stages_.data()));
 }
 
 void VirtualStages::send(Stage& stage) {

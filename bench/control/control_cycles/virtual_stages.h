@@ -24,6 +24,9 @@ struct StagesPlan {
   std::size_t per_job = 50;
   std::size_t first_index = 0;  // of the first stage
   std::size_t connect_parallel = 64;
+  // Stages of members: one that is sent away, or loses its connection, dials another address, that
+  // of the member that was named if there is one.
+  bool roams = false;
 };
 
 // Messages of one kind: frames with their lengths, before TLS.
@@ -67,6 +70,10 @@ class VirtualStages {
   // Called once when all have answered a cycle.
   using Ready = void (*)(const VirtualStages& stages);
   void on_ready(Ready ready) { ready_ = ready; }
+  // Called when all have answered a cycle of the latest term.
+  using Led = void (*)(const VirtualStages& stages);
+  void on_led(Led led) { led_ = led; }
+  [[nodiscard]] std::uint64_t latest_term() const { return latest_term_; }
 
  private:
   struct Stage {
@@ -76,9 +83,14 @@ class VirtualStages {
     bool greeted = false;
     std::unique_ptr<control::FrameReader> reader;  // while a part of a frame has arrived
     std::uint64_t caps = 0;                        // a digest of the last allocation
+    std::uint64_t term = 0;                        // of the last cycle
+    std::size_t address = 0;                       // that it has dialled
   };
 
   void dial_some();
+  void dial_again();
+  void send_away(Stage& stage, const control::Error& error);
+  void note_term(Stage& stage, std::uint64_t term);
   void secure(Stage& stage);
   void serve(Stage& stage);
   // Whether there may be more.
@@ -102,6 +114,10 @@ class VirtualStages {
   TimePoint began_at_;
   std::optional<Duration> admitted_;
   Ready ready_ = nullptr;
+  Led led_ = nullptr;
+  std::vector<std::size_t> away_;  // stages that dial again
+  std::uint64_t latest_term_ = 0;
+  std::size_t with_latest_term_ = 0;
   StagesCounts counts_;
   // Used by one stage after the other.
   std::unique_ptr<control::FrameReader> reader_;

@@ -88,6 +88,14 @@ void print(const char* event, const VirtualStages& stages) {
   std::cout << line.dump() << std::endl;
 }
 
+// With the time of the clock that other programs read as CLOCK_MONOTONIC.
+void print_led(const VirtualStages& stages) {
+  const Milliseconds at = std::chrono::steady_clock::now().time_since_epoch();
+  const nlohmann::ordered_json line = {
+      {"event", "led"}, {"term", stages.latest_term()}, {"at_ms", at.count()}};
+  std::cout << line.dump() << std::endl;
+}
+
 void run(VirtualStageSettings& settings) {
   raise_file_limit();
   for (const std::string& each : settings.addresses) {
@@ -101,6 +109,7 @@ void run(VirtualStageSettings& settings) {
   const SystemClock clock;
   VirtualStages stages(settings.plan, tls ? &*tls : nullptr, clock, signals);
   stages.on_ready([](const VirtualStages& all) { print("ready", all); });
+  if (settings.plan.roams) stages.on_led(print_led);
   for (bool ended = false; !ended;) {
     stages.serve_until_signal();
     while (const auto signal = next_signal(signals)) {
@@ -127,6 +136,8 @@ int main(int argc, char** argv) {
   app.add_option("--connect-parallel", plan.connect_parallel,
                  "stages that have dialled and are not greeted yet, at most")
       .positive();
+  app.add_flag("--roam", plan.roams,
+               "the addresses are those of members, and each stage finds its own");
   const vpfs::Option ca =
       app.add_option("--ca", settings.tls.ca, "TLS; with --certificate and --key");
   app.add_option("--certificate", settings.tls.certificate).needs(ca);

@@ -100,15 +100,15 @@ void ParentLink::start() {
 }
 
 void ParentLink::follow(std::vector<control::PortAddress> addresses) {
-  const bool is_dialled = connection_state_ != State::away;
-  if (is_stopped_ || (is_dialled && addresses == round_.addresses())) return;
-  if (addresses != round_.addresses()) followed_at_ = clock_.now();
+  if (is_stopped_) return;
+  pause_ = limits_.least_pause;
+  if (addresses == round_.addresses()) return;
+  followed_at_ = clock_.now();
   ++follows_;
   drop_link();
   connection_state_ = State::away;
   round_ = control::AddressRound(std::move(addresses));
   problem_ = "was not dialled yet";
-  pause_ = limits_.least_pause;
   dial_after(Duration::zero());
 }
 

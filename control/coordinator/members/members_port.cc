@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "control/coordinator/office/addresses.h"
+#include "control/wire/leader/address_list.h"
 #include "control/wire/port_address.h"
 #include "net/endpoint.h"
 
@@ -9,6 +10,14 @@ namespace vpfs::coordinator {
 namespace {
 
 constexpr const char* kSuffix = ".members";
+
+// Where the control port is, if the configuration says so, members are too.
+std::string host_of_control(const Config& config, const std::string& listens_at) {
+  const std::vector<control::PortAddress> told = control::parse_addresses(config.store->addresses)
+                                                     .value_or(std::vector<control::PortAddress>());
+  const bool is_told = !told.empty() && !told.front().is_unix();
+  return is_told ? told.front().host : reachable_host(listens_at);
+}
 
 }  // namespace
 
@@ -26,7 +35,7 @@ Result<MembersPort> MembersPort::reserve(const Config& config) {
   // Its certificate has the name that it is dialled by.
   auto address = control::parse_port_address("tcp:" + config.control.tcp);
   if (!address) return fail("control.tcp: " + address.error().message);
-  address->host = reachable_host(address->host);
+  address->host = host_of_control(config, address->host);
   address->port = reserved->endpoint().port();
   port.address_ = control::to_string(*address);
   port.reserved_ = std::move(*reserved);
@@ -54,6 +63,7 @@ Config member_config(const Config& config) {
   member.members.reset();
   member.store.reset();
   member.jobs.clear();
+  member.capacity = {};
   member.control = {};
   member.http = {};
   member.parent.emplace();

@@ -20,7 +20,8 @@ std::optional<control::Error> ServedPart::take(const control::MemberView& told) 
   }
   if (told.epoch() < view_.epoch) {
     return make_error(control::Error::OUTDATED, "epoch",
-                      fmt::format("this member has the view {}, which is later than {}",
+                      fmt::format("this member has the view {}, which is later than {}: --term of "
+                                  "the one that leads has to be above it",
                                   view_.epoch, told.epoch()));
   }
   view_ = view_of(told);

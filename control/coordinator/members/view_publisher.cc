@@ -106,10 +106,14 @@ void ViewPublisher::answered(std::uint32_t member, std::uint64_t connection, std
   from.is_asked = false;
   if (answer.has_ack()) {
     from.told = version;
+    from.problem.clear();
     return tell(member);
   }
-  spdlog::warn("the member {} does not take its view: {}",
-               links_->hello(allocation::StageId{member}).name, control::describe(answer.error()));
+  const std::string why = control::describe(answer.error());
+  if (std::exchange(from.problem, why) != why) {
+    spdlog::warn("the member {} does not take its view: {}",
+                 links_->hello(allocation::StageId{member}).name, why);
+  }
   retry_timer_.expires_after(kTellAgain);
   retry_timer_.async_wait([this](std::error_code error) {
     if (!error) tell_all();

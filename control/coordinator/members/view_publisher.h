@@ -43,6 +43,7 @@ class ViewPublisher {
     std::uint64_t connection = 0;
     std::uint64_t told = 0;  // the last version that it has heard
     bool is_asked = false;
+    std::string problem = {};  // why it does not take its view, as the log has it
   };
 
   void look();

@@ -5,7 +5,7 @@ all that a benchmark does with its rows can be tested in a moment.
 """
 
 from recorded.attacks import ATTACKS
-from recorded.control import CONTROL, CONTROL_ATTACK, CONTROL_IMPACT, TAKEOVER, TOTAL
+from recorded.control import CONTROL, CONTROL_ATTACK, CONTROL_IMPACT, MEMBERS, TAKEOVER, TOTAL
 from recorded.data_path import OVERHEAD
 from recorded.insight import INSIGHT
 from recorded.mounts import FIO, FUSE
@@ -28,6 +28,7 @@ RECORDED = {
     "fio": FIO,
     "total": TOTAL,
     "takeover": TAKEOVER,
+    "members": MEMBERS,
     "control_impact": CONTROL_IMPACT,
     "control_attack": CONTROL_ATTACK,
     "attacks": ATTACKS,

@@ -6,12 +6,12 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from unittest import mock
 
-from bench.control import control_attack, control_cycles, control_impact, total_run, total_steps
+from bench.control import control_attack, control_cycles, control_impact, members, total_run, total_steps
 from bench.control.scene import State
 from lab.report import Row
 from lab.total.series import Timeline
 from lab.total.setups import all_cases
-from recorded.samples import Option, Recorded, field, load_result, samples
+from recorded.samples import Option, Recorded, any_row, field, load_result, sample, samples
 
 
 def once_of_control(_: object, case: control_cycles.Case) -> Mapping[str, float | None]:
@@ -186,6 +186,24 @@ TAKEOVER = Recorded(
         "--stores": Option(field("store")),
         "--kills": Option(lambda row, value: row["leader"] != "killed" or row["times"] == int(value), ["7"]),
     },
+)
+
+MEMBERS = Recorded(
+    {
+        "bench.control.members.measure": lambda place, kind, count, __: samples(
+            members.COLUMNS[3:], place.stages, kind, count
+        ),
+        "bench.control.members.disturb": lambda _, count, times: {
+            event: [sample(event, count, turn) for turn in range(times)]
+            for event in ("a member is killed", "the one that leads is killed", "one comes back")
+        },
+    },
+    {
+        "--members": Option(field("processes"), ["1", "2", "4"]),
+        "--stages": Option(field("stages"), ["50"]),
+        "--times": Option(any_row, ["2"]),
+    },
+    [["--members", "2", "4"]],
 )
 
 CONTROL_ATTACK = Recorded(
