@@ -24,13 +24,13 @@ MIB_PER_SECOND = 12  # less than what servers could do
 CAPACITY = MIB_PER_SECOND << 20
 # At most this follows one leader that has lost its office: its lease, that of its limits, and what
 # is under way. docs/admin/several-coordinators.md has the rule.
-OFFICE_LEASE, CYCLE_LEASE, TRANSIT = 2.0, 2.0, 0.2
-CYCLES: Config = {"period": "100 ms", "deadline": "40 ms", "lease": "2 s", "transit": "200 ms"}
+OFFICE_LEASE, CYCLE_LEASE, TRANSIT = 2.0, 2.0, 0.5
+CYCLES: Config = {"period": "100 ms", "deadline": "40 ms", "lease": "2 s", "transit": "500 ms"}
 CYCLES_BELOW: Config = {
     "period": "100 ms",
     "deadline": "15 ms",
     "lease": "900 ms",
-    "transit": "200 ms",
+    "transit": "500 ms",
 }
 COORDINATOR_PORT, STAGES_PORT, PROXY_PORT, CONTROL_PORT = 7313, 7314, 4334, 7312
 SERVER_PORT, ETCD_PORT, ETCD_PEER_PORT = 3334, 2379, 2380
@@ -180,7 +180,7 @@ def mount(places: Places) -> Config:
 
 
 def server(places: Places) -> Config:
-    """Of all data servers: one behind each proxy, on its host."""
+    """The file of all data servers: one is behind each proxy, on its host."""
     return {
         "file_system": {"name": "vpfs", "id": 1234},
         "servers": [

@@ -6,11 +6,13 @@ import dataclasses
 import pathlib
 from collections.abc import Iterable, Mapping
 
+from lab.chaos.schedule import MOUNT
 from lab.harness import Program
 
 # What one program may have more than any of its kind had before: connections of others that have
 # not ended yet, arenas and buffers that were used once.
 MORE_FILES, MORE_THREADS = 10, 2
+MOUNT_THREADS = 4  # of each of its two pools, which keep what they have started
 MORE_MEMORY, MEMORY_FACTOR = 16.0, 1.5  # MiB
 
 
@@ -54,7 +56,8 @@ def growths(before: Mapping[str, Held], after: Mapping[str, Held]) -> Iterable[s
         bound = bounds[kind_of(name)]
         if each.files > bound.files + MORE_FILES:
             yield f"{name} has {each.files} open files, {bound.files} before"
-        if each.threads > bound.threads + MORE_THREADS:
+        more = 2 * MOUNT_THREADS if name == MOUNT else MORE_THREADS
+        if each.threads > bound.threads + more:
             yield f"{name} has {each.threads} threads, {bound.threads} before"
         if each.memory > bound.memory * MEMORY_FACTOR + MORE_MEMORY:
             yield f"{name} takes {each.memory:.0f} MiB, {bound.memory:.0f} before"

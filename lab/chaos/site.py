@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from lab import etcd
 from lab.chaos import configs
 from lab.chaos.network import PREFIX, Network, is_left_behind
+from lab.chaos.resources import MOUNT_THREADS
 from lab.chaos.schedule import AGGREGATORS, COORDINATORS, ETCD, LOADER, MOUNT, PROXIES, STAGES
 from lab.harness import ROOT, Problem, Program, Programs
 from lab.mount import UNMOUNT_PATIENCE, unmount
@@ -149,8 +150,9 @@ class Site:
             )
             return [*command, f"--snapshot-count={NODE_SNAPSHOTS}"]
         if name == MOUNT:
-            below, options = str(self.places.work / "below"), f"config={config}"
-            return ["vpfs-mount", f"posix:{below}", str(self.mount_place), "-f", "-o", options]
+            below = f"posix:{self.places.work / 'below'}"
+            options = f"config={config},threads={MOUNT_THREADS}"
+            return ["vpfs-mount", below, str(self.mount_place), "-f", "-o", options]
         if name in PROXIES:
             return ["vpfs-proxy", "--config", config]
         return ["vpfs-coordinator", "--config", config]

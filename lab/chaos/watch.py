@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from lab.chaos.wire import Epoch, Reading, StageConnection, read_all
 
 PAUSE = 0.08  # between two pairs of rounds
+QUIET = 2.0  # without a sum that is too large: the next one is told again
 PATIENCE = 0.25  # for the answers of one round
 
 
@@ -58,10 +59,7 @@ class Progress:
         incarnation, epoch = self.last.get(name, (0, Epoch()))
         self.last[name] = reading.incarnation, reading.epoch
         if incarnation == reading.incarnation and reading.epoch < epoch:
-            return (
-                f"{name} applied a cycle of term {reading.epoch.term}, number "
-                f"{reading.epoch.sequence}, after one of term {epoch.term}, number {epoch.sequence}"
-            )
+            return f"{name} applied {reading.epoch.text()} after {epoch.text()}"
         return ""
 
 
@@ -75,7 +73,7 @@ class Watch(threading.Thread):
         self._progress = Progress()
         self._done = threading.Event()
         self._before: Round | None = None
-        self._above = False
+        self._above_at = 0.0
         self.latest: Round | None = None
         self.failure: BaseException | None = None
         self.rounds = self.with_limits = self.whole = 0
@@ -114,14 +112,15 @@ class Watch(threading.Thread):
         self.most = max(self.most, total)
         self.with_limits += total > 0
         self.whole += len(sums) == len(self._stages)
-        is_above = total > self._capacity
-        if is_above and not self._above:  # once for each time
+        if total <= self._capacity:
+            return
+        if latest.begun_at - self._above_at > QUIET:  # once for each time
             parts = ", ".join(
-                f"{name} {amount} (term {before.readings[name].epoch.term})"
+                f"{name} {amount} ({before.readings[name].epoch.text()})"
                 for name, amount in sorted(sums.items())
             )
             self._violated(f"limits in force add up to {total}, above {self._capacity}: {parts}")
-        self._above = is_above
+        self._above_at = latest.begun_at
 
     def not_led(self) -> list[str]:
         """Stages that have not said in the last round that a coordinator leads them."""

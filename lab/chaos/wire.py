@@ -43,7 +43,7 @@ def nested(field: int, content: bytes) -> bytes:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Value]]:
-    """Each field of a message with its value; ValueError: this is no message."""
+    """Each field of a message with its value; a ValueError where the message is damaged."""
     place, end = 0, len(message)
 
     def take_varint() -> int:
@@ -90,6 +90,9 @@ def ask_stats(identity: int) -> bytes:
 class Epoch:
     term: int = 0
     sequence: int = 0
+
+    def text(self) -> str:
+        return f"cycle {self.sequence} of term {self.term}"
 
     def __lt__(self, other: Epoch) -> bool:
         return (self.term, self.sequence) < (other.term, other.sequence)

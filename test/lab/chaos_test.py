@@ -99,7 +99,7 @@ class HistoryTest(unittest.TestCase):
 
 
 def random_history(source: random.Random) -> list[Operation]:
-    """Of five operations; half of them are what a real book answered."""
+    """Five operations at most. Most of them are what a real book answered."""
     book: history.Book = ()
     operations = []
     for index in range(5):
@@ -204,7 +204,7 @@ class SumTest(unittest.TestCase):
         self.assertEqual(progress.note("p0", reading(5, 1)), "")
         self.assertEqual(progress.note("p0", reading(1, 1, incarnation=2)), "")
         older = Reading(2, Epoch(2, 900), True, {}, 0, 0)
-        self.assertIn("term 2, number 900, after one of term 3", progress.note("p0", older))
+        self.assertIn("cycle 900 of term 2 after cycle 1 of term 3", progress.note("p0", older))
 
 
 class WireTest(unittest.TestCase):
