@@ -15,6 +15,7 @@ from lab.chaos.history import CHANGE, READ, START, STOP, Book, Operation
 from lab.harness import Problem
 
 ADMINISTRATORS = 2
+CHANGES = 3  # for each wish
 MOST_RULES = 8
 TIMEOUT = "6s"  # longer than a coordinator waits for its store
 PATIENCE = 20.0
@@ -60,7 +61,7 @@ class Administrators:
             thread.start()
 
     def wish(self, choice: int) -> None:
-        """One of them changes something, as soon as it may."""
+        """One of them makes some changes, as soon as it may."""
         self._wishes.put(choice)
 
     def stop(self) -> None:
@@ -76,9 +77,10 @@ class Administrators:
     def _work(self) -> None:
         try:
             while (choice := self._wishes.get()) is not None:
-                action, name, words = self._chosen(random.Random(choice))
-                self.run(action, name, words)
-                self.run(READ)
+                source = random.Random(choice)
+                for _ in range(CHANGES):
+                    self.run(*self._chosen(source))
+                    self.run(READ)
         except Exception as error:  # noqa: BLE001 -- a check that has ended must not look passed
             self.failure = error
 

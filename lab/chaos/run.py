@@ -9,14 +9,17 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
 from typing import Any
 
+from lab import etcd, mount
 from lab.chaos import configs, network, schedule, site
 from lab.chaos.faults import Faults
 from lab.chaos.history import check
+from lab.chaos.leaders import Leaders
 from lab.chaos.network import Network
 from lab.chaos.resources import Held, growths, held_by, most_of
 from lab.chaos.rules import Administrators
@@ -24,7 +27,6 @@ from lab.chaos.site import Site
 from lab.chaos.stall import StallWatch
 from lab.chaos.watch import Watch, wait_for
 from lab.harness import ROOT, Problem, Programs, require_programs
-
 
 Json = dict[str, Any]
 PROGRAMS = ("vpfs-coordinator", "vpfs-proxy", "vpfs-server", "vpfs-load", "vpfs-mount", "vpfsctl")
@@ -37,8 +39,8 @@ VACANT = configs.OFFICE_LEASE + 2.5
 # Limits come when those of the leader before have ended.
 LIMITS_AFTER = configs.OFFICE_LEASE + configs.CYCLE_LEASE + configs.TRANSIT + LED_WITHIN
 RULES_PATIENCE = 30.0
+END_PATIENCE = 60.0
 RESOURCES_PATIENCE = 20.0
-READY = re.compile(r"ready, policy \w+, term (\d+)")
 BAD_LOAD = re.compile(r"\((\d+) errors\)")
 
 
@@ -53,8 +55,6 @@ class Options:
 
 def why_not() -> str:
     """Why this machine cannot run it; empty if it can."""
-    from lab import etcd, mount  # noqa: PLC0415 -- only these two functions
-
     if why := network.why_not() or etcd.missing():
         return why
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
@@ -85,6 +85,7 @@ class Run:
         self._begun = time.monotonic()
         self._checks = Checks(self._begun)
         self._stall = StallWatch()
+        self._leaders = Leaders()
         self._summary: list[str] = []
         self._load_bad = self._load_lines = 0
 
@@ -139,7 +140,8 @@ class Run:
         finally:
             watch.stop()
         self._end_loads()
-        self._compare_terms(watch)
+        self._look_at_leaders()
+        self.conclude("leaders", f"{len(self._leaders.by_term)}, one in each term")
         self._judge_sums(watch)
 
     # --- Before, during ---------------------------------------------------------------------------
@@ -181,6 +183,7 @@ class Run:
         for failure in (watch.failure, rules.failure):
             if failure is not None:
                 raise Problem(f"a check has ended: {failure!r}") from failure
+        self._look_at_leaders()
         self._look_at_loads()
 
     def _look_at_loads(self) -> None:
@@ -263,8 +266,6 @@ class Run:
                 self._checks.violated(f"{RULES_PATIENCE:.0f} s after the last fault: {each}")
 
     def _status(self, name: str) -> Json | None:
-        import subprocess  # noqa: PLC0415
-
         where = self._site.coordinators() if name == "main" else self._site.places.socket(name)
         command = [str(self._options.binaries / "vpfsctl"), "--coordinator", where, "--json"]
         done = subprocess.run([*command, "status"], check=False, capture_output=True, text=True)
@@ -287,8 +288,9 @@ class Run:
             raise Problem("the loads were not started")
         load.signal(signal.SIGINT)
         mount_load.signal(signal.SIGTERM)
-        load.wait_until_ended()
-        mount_load.wait_until_ended()
+        for program in (load, mount_load):
+            if wait_for(lambda: not program.running(), END_PATIENCE, self._stall.between) is None:
+                raise Problem(f"{program.name} does not end: {program.last_lines()}")
         self._judge_load(json.loads((self._site.places.work / "load.json").read_text()))
         last = mount_load.last_lines(1)
         if mount_load.exit_code() != 0 or not last.startswith("ended"):
@@ -309,17 +311,10 @@ class Run:
             )
         self.conclude("load on proxies", "; ".join(parts))
 
-    def _compare_terms(self, watch: Watch) -> None:
-        """Each term has one leader: one process has said that it leads with it."""
-        leaders: dict[int, list[str]] = {}
-        for name in schedule.COORDINATORS:
-            for log in self._site.logs[name]:
-                for term in READY.findall(log.read_text(errors="replace")):
-                    leaders.setdefault(int(term), []).append(log.stem)
-        for term, names in sorted(leaders.items()):
-            if len(names) > 1:
-                self._checks.violated(f"{' and '.join(names)} led with term {term}")
-        self.conclude("leaders", f"{len(leaders)}, each with a term of its own")
+    def _look_at_leaders(self) -> None:
+        logs = [log for name in schedule.COORDINATORS for log in self._site.logs[name]]
+        for problem in self._leaders.look(logs):
+            self._checks.violated(problem)
 
     def _judge_sums(self, watch: Watch) -> None:
         if watch.with_limits == 0:

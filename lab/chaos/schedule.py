@@ -21,10 +21,11 @@ MORTAL = (*COORDINATORS, *AGGREGATORS, *PROXIES)
 
 
 def control_pairs() -> list[tuple[str, str]]:
-    """All pairs of hosts that talk about control. Data passes between other pairs."""
+    """Pairs of hosts that talk about control, as often as they are hit. Data passes between others."""
     pairs = [(one, other) for one in COORDINATORS for other in COORDINATORS if one < other]
     pairs += [(one, other) for one in ETCD for other in ETCD if one < other]
-    pairs += [(one, node) for one in COORDINATORS for node in ETCD]
+    # More often than others: what is decided between these matters most.
+    pairs += [(one, node) for one in COORDINATORS for node in ETCD] * 3
     below = (*AGGREGATORS, *DIALLED, *DIALLING, MOUNT)
     pairs += [(one, stage) for one in COORDINATORS for stage in below]
     pairs += [(one, stage) for one, stages in OF_AGGREGATOR.items() for stage in stages]

@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -14,6 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from lab.chaos import history, wire  # noqa: E402
 from lab.chaos.history import CHANGE, READ, START, STOP, Operation  # noqa: E402
+from lab.chaos.leaders import Leaders  # noqa: E402
 from lab.chaos.network import PREFIX, is_left_behind, owner_of  # noqa: E402
 from lab.chaos.resources import Held, growths  # noqa: E402
 from lab.chaos.rules import book_in, is_without_effect  # noqa: E402
@@ -205,6 +207,23 @@ class SumTest(unittest.TestCase):
         self.assertEqual(progress.note("p0", reading(1, 1, incarnation=2)), "")
         older = Reading(2, Epoch(2, 900), True, {}, 0, 0)
         self.assertIn("cycle 900 of term 2 after cycle 1 of term 3", progress.note("p0", older))
+
+
+class LeadersTest(unittest.TestCase):
+    def test_two_processes_with_one_term_are_noticed_and_each_line_counts_once(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            one, other = pathlib.Path(folder) / "c0-1.log", pathlib.Path(folder) / "c1-1.log"
+            one.write_text("vpfs-coordinator: ready, standby, policy psfa, pid 7\n")
+            other.write_text("vpfs-coordinator: ready, policy psfa, term 3, pid 8\nvpfs-coo")
+            leaders = Leaders()
+            self.assertEqual(leaders.look([one, other]), [])
+            with other.open("a") as file:
+                file.write("rdinator: ready, policy psfa, term 4, pid 8\n")
+            self.assertEqual(leaders.look([one, other]), [])
+            self.assertEqual(leaders.by_term, {3: "c1-1", 4: "c1-1"})
+            one.write_text(one.read_text() + "ready, policy psfa, term 4, pid 7\n")
+            self.assertEqual(leaders.look([one, other]), ["c1-1 and c0-1 both lead with term 4"])
+            self.assertEqual(leaders.look([one, other]), [])
 
 
 class WireTest(unittest.TestCase):
