@@ -80,6 +80,12 @@ class Faults:
 
     _stop_node = _stop_stage = _stop
 
+    def _reload_when_ready(self, name: str) -> None:
+        if self._site.is_ready(name):
+            self._site.signal(name, signal.SIGHUP)
+        elif self._site.running[name].running():
+            self.later(time.monotonic() + 0.1, lambda: self._reload_when_ready(name))
+
     def _restart(self, fault: Fault, until: float) -> None:
         (name,) = fault.targets
         self._end_and_start(name, until)
@@ -148,7 +154,7 @@ class Faults:
         if name in AGGREGATORS:  # a coordinator reads certificates when it starts
             self._end_and_start(name, time.monotonic())
         else:
-            self._site.signal(name, signal.SIGHUP)
+            self._reload_when_ready(name)
 
         def show() -> None:
             if name != MOUNT:
@@ -165,7 +171,7 @@ class Faults:
                 self._end_and_start(name, time.monotonic())
             else:
                 self._site.may_be_down.discard(name)
-                self._site.signal(name, signal.SIGHUP)
+                self._reload_when_ready(name)
 
         self.later(min(time.monotonic() + SHORT + 0.5, until - 0.2), show)
         self.later(until, renew)
@@ -174,11 +180,11 @@ class Faults:
         (name,) = fault.targets
         mistake = MISTAKES[fault.choice % len(MISTAKES)]
         before = self._site.replace_config(name, mistake)
-        self._site.signal(name, signal.SIGHUP)
+        self._reload_when_ready(name)
 
         def step() -> None:
             self._site.replace_config(name, lambda _: before)
-            self._site.signal(name, signal.SIGHUP)
+            self._reload_when_ready(name)
 
         self.later(until, step)
 

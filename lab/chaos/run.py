@@ -31,7 +31,7 @@ from lab.harness import ROOT, Problem, Programs, require_programs
 Json = dict[str, Any]
 PROGRAMS = ("vpfs-coordinator", "vpfs-proxy", "vpfs-server", "vpfs-load", "vpfs-mount", "vpfsctl")
 SETTLE = 5.0  # before the first fault, led by a coordinator
-BEGIN_PATIENCE = 60.0
+BEGIN_PATIENCE = 180.0
 # After the last fault: 3 s, and for an office that is vacant until its lease has ended, that time.
 # etcd looks for leases that have ended twice a second, and gives each anew when it elects a leader.
 LED_WITHIN = 3.0

@@ -148,7 +148,8 @@ class Site:
             command = etcd.member_command(
                 ETCD.index(name), data, self.places.work / "tls", urls
             )
-            return [*command, f"--snapshot-count={NODE_SNAPSHOTS}"]
+            # A password that costs little: with the usual cost, logins take a busy machine whole.
+            return [*command, f"--snapshot-count={NODE_SNAPSHOTS}", "--bcrypt-cost=4"]
         if name == MOUNT:
             below = f"posix:{self.places.work / 'below'}"
             options = f"config={config},threads={MOUNT_THREADS}"
@@ -247,6 +248,10 @@ class Site:
 
     def signal(self, name: str, number: int) -> None:
         self.running[name].signal(number)
+
+    def is_ready(self, name: str) -> bool:
+        """Whether it has said so since its start: before that, SIGHUP would end it."""
+        return "ready" in self.running[name].log.read_text(errors="replace")
 
     def kill(self, name: str) -> None:
         self.may_be_down.add(name)
