@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds vpfs with several presets and runs its tests; prints the time of each part and one total.
 
-  script/test           dev: checks, what sanitizers change, tests by the clock; asan: tests within a
-                        process, and those that start programs, with script/chaos beside the build;
-                        tsan: the same for folders with threads
+  script/test           dev: checks, what sanitizers change, tests by the clock; asan: tests within
+                        a process, and those that start programs, with script/chaos beside the
+                        build; tsan: the same for folders with threads
   script/test --quick   dev build, unit tests only
   script/test --full    also programs without a sanitizer, GCC with its unit tests, clang-tidy over
                         every source, ruff and mypy
@@ -193,7 +193,9 @@ class Runner:
             chaos.terminate()
         output = file.read_text(errors="replace")
         count = Count(
-            passed=int(code == 0), failed=int(code not in (0, SKIPPED)), skipped=int(code == SKIPPED)
+            passed=int(code == 0),
+            failed=int(code not in (0, SKIPPED)),
+            skipped=int(code == SKIPPED),
         )
         if code == SKIPPED:
             print(f"        chaos: {output.strip()}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import signal
@@ -66,7 +67,7 @@ class Faults:
     def _kill(self, fault: Fault, until: float) -> None:
         for name in fault.targets:
             self._site.kill(name)
-            self.later(until, lambda name=name: self._start(name))
+            self.later(until, functools.partial(self._start, name))
 
     _node = _nodes = _kill
 

@@ -36,9 +36,9 @@ class Operation:
         return self.answered_at != math.inf
 
     def text(self) -> str:
-        what = {READ: lambda: f"list showed {names_of(self.seen)}"}.get(
-            self.action, lambda: f"rule {self.action} {self.name} {self.words}".rstrip()
-        )()
+        what = f"rule {self.action} {self.name} {self.words}".rstrip()
+        if self.action == READ:
+            what = f"list showed {names_of(self.seen)}"
         end = f"{self.answered_at:.3f}" if self.known() else "no answer"
         return f"{what} ({self.called_at:.3f} to {end})"
 

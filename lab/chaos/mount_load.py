@@ -64,7 +64,7 @@ class Load:
         self.verified += 1
         if got != content(file, block, self._generations[place]):
             self.wrong += 1
-            head = HEAD.unpack(got[: HEAD.size]) if len(got) >= HEAD.size else got
+            head = HEAD.unpack(got[: HEAD.size]) if len(got) >= HEAD.size else "no head"
             print(
                 f"wrong: file {file}, block {block}, generation {self._generations[place]}: "
                 f"{len(got)} bytes, {head}",

@@ -127,7 +127,9 @@ class Network:
         for host, number in self._numbers.items():
             name = self._add(host)
             port, gateway = f"to-{number}", FIRST + 4 * number + 1
-            inside = f"link set lo up\naddr add {self.address(host)}/30 dev eth0\nlink set eth0 up\n"
+            inside = (
+                f"link set lo up\naddr add {self.address(host)}/30 dev eth0\nlink set eth0 up\n"
+            )
             link = f"link add {port} netns {router} type veth peer name eth0 netns {name}"
             _run("ip", *link.split())
             _run("ip", "-n", name, "-batch", "-", text=f"{inside}route add default via {gateway}\n")

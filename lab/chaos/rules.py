@@ -1,4 +1,4 @@
-"""Administrators that change rules while the site is in trouble, and note what they were answered."""
+"""Administrators that change rules while the site is in trouble, and note the answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGES = 3  # for each wish
 MOST_RULES = 8
 TIMEOUT = "6s"  # longer than a coordinator waits for its store
 PATIENCE = 20.0
-# What vpfsctl says when nothing was changed for certain. Any other error may have changed something.
+# What vpfsctl says when nothing was changed for certain. With any other error something may be.
 WITHOUT_EFFECT = (
     "none of them leads",
     "nothing was changed",
@@ -81,7 +81,7 @@ class Administrators:
                 for _ in range(CHANGES):
                     self.run(*self._chosen(source))
                     self.run(READ)
-        except Exception as error:  # noqa: BLE001 -- a check that has ended must not look passed
+        except Exception as error:
             self.failure = error
 
     def _chosen(self, source: random.Random) -> tuple[str, str, str]:

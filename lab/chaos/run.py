@@ -126,9 +126,7 @@ class Run:
     def _with_watch(self) -> None:
         watch = Watch(self._site.sockets(), configs.CAPACITY, self._checks.violated)
         watch.start()
-        rules = Administrators(
-            self._options.binaries / "vpfsctl", self._site.coordinators()
-        )
+        rules = Administrators(self._options.binaries / "vpfsctl", self._site.coordinators())
         try:
             before = self._settle(watch)
             faults = Faults(self._site, self._network, rules, self._checks.violated)
@@ -229,7 +227,8 @@ class Run:
         final = rules.read_at_last(RULES_PATIENCE)
         operations = rules.operations()
         (self._site.places.work / "history.txt").write_text(
-            "\n".join(each.text() for each in sorted(operations, key=lambda op: op.called_at)) + "\n"
+            "\n".join(each.text() for each in sorted(operations, key=lambda op: op.called_at))
+            + "\n"
         )
         verdict = check(operations)
         unknown = sum(not each.known() for each in operations)
@@ -288,9 +287,14 @@ class Run:
             raise Problem("the loads were not started")
         load.signal(signal.SIGINT)
         mount_load.signal(signal.SIGTERM)
-        for program in (load, mount_load):
-            if wait_for(lambda: not program.running(), END_PATIENCE, self._stall.between) is None:
-                raise Problem(f"{program.name} does not end: {program.last_lines()}")
+        both = (load, mount_load)
+
+        def have_ended() -> bool:
+            return not any(program.running() for program in both)
+
+        if wait_for(have_ended, END_PATIENCE, self._stall.between) is None:
+            still = " and ".join(program.name for program in both if program.running())
+            raise Problem(f"{still} did not end within {END_PATIENCE:.0f} s")
         self._judge_load(json.loads((self._site.places.work / "load.json").read_text()))
         last = mount_load.last_lines(1)
         if mount_load.exit_code() != 0 or not last.startswith("ended"):
@@ -363,5 +367,3 @@ def run(options: Options) -> int:
             print(f"logs: {options.logs}; again: script/chaos --seed {options.seed}", flush=True)
     print("nothing was violated" if good else "FAILED")
     return 0 if good else 1
-
-

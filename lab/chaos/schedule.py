@@ -21,7 +21,10 @@ MORTAL = (*COORDINATORS, *AGGREGATORS, *PROXIES)
 
 
 def control_pairs() -> list[tuple[str, str]]:
-    """Pairs of hosts that talk about control, as often as they are hit. Data passes between others."""
+    """Pairs of hosts that talk about control, as often as they are hit.
+
+    Data passes between others.
+    """
     pairs = [(one, other) for one in COORDINATORS for other in COORDINATORS if one < other]
     pairs += [(one, other) for one in ETCD for other in ETCD if one < other]
     # More often than others: what is decided between these matters most.

@@ -31,31 +31,31 @@ NAMES = (*ETCD, *PROXIES, MOUNT, *COORDINATORS, *AGGREGATORS)
 
 def work_folder() -> pathlib.Path:
     # Sockets have short paths.
-    return pathlib.Path("/tmp") / f"{PREFIX}{os.getpid()}"  # noqa: S108
+    return pathlib.Path("/tmp") / f"{PREFIX}{os.getpid()}"
 
 
-def _mounts_below(folder: pathlib.Path) -> list[str]:
+def _unmount_below(folder: pathlib.Path) -> None:
     lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
     places = [line.split()[4] for line in lines]
-    return [each for each in places if each.startswith(f"{folder}/")]
+    for place in reversed([each for each in places if each.startswith(f"{folder}/")]):
+        subprocess.run(["umount", "-l", place], check=False, timeout=UNMOUNT_PATIENCE)
 
 
 def release(folder: pathlib.Path) -> None:
     """Unmounts all below a folder, whether it answers or not, and removes it."""
-    for place in reversed(_mounts_below(folder)):
-        subprocess.run(["umount", "-l", place], check=False, timeout=UNMOUNT_PATIENCE)
+    _unmount_below(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep() -> list[str]:
-    left = [each for each in pathlib.Path("/tmp").glob(f"{PREFIX}*") if is_left_behind(each.name)]  # noqa: S108
+    left = [each for each in pathlib.Path("/tmp").glob(f"{PREFIX}*") if is_left_behind(each.name)]
     for folder in left:
         release(folder)
     return [str(each) for each in left]
 
 
 class Site:
-    """Starts and stops programs. One thread calls it: programs end with the thread that made them."""
+    """Starts and stops programs. One thread calls it: they end with the thread that made them."""
 
     def __init__(self, programs: Programs, network: Network, seed: int) -> None:
         self._programs, self._network, self._seed = programs, network, seed
@@ -97,8 +97,7 @@ class Site:
         finally:
             if MOUNT in self.running:
                 unmount(self.mount_place, "-z")
-            for place in reversed(_mounts_below(self.places.work)):
-                subprocess.run(["umount", "-l", place], check=False, timeout=UNMOUNT_PATIENCE)
+            _unmount_below(self.places.work)
 
     def _make_certificates(self) -> None:
         names = [
@@ -145,9 +144,7 @@ class Site:
                 for each in ETCD
             ]
             data = self.places.state(name) / "data"
-            command = etcd.member_command(
-                ETCD.index(name), data, self.places.work / "tls", urls
-            )
+            command = etcd.member_command(ETCD.index(name), data, self.places.work / "tls", urls)
             # A password that costs little: with the usual cost, logins take a busy machine whole.
             return [*command, f"--snapshot-count={NODE_SNAPSHOTS}", "--bcrypt-cost=4"]
         if name == MOUNT:

@@ -86,7 +86,7 @@ class Watch(threading.Thread):
                 self._look()
                 self._look()
                 self._done.wait(PAUSE)
-        except Exception as error:  # noqa: BLE001 -- a check that has ended must not look passed
+        except Exception as error:
             self.failure = error
         finally:
             for connection in self._stages.values():
