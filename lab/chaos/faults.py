@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from lab.chaos.network import CUT, LOSSY, SLOW, Network
+from lab.chaos.network import CUT, LOSSY, REFUSED, SLOW, Network
 from lab.chaos.rules import Administrators
 from lab.chaos.schedule import AGGREGATORS, DOWN, ETCD, MOUNT, UP, Fault
 from lab.chaos.site import Site
@@ -122,6 +122,9 @@ class Faults:
 
     def _cut(self, fault: Fault, until: float) -> None:
         self._packets(CUT, fault, until)
+
+    def _refuse(self, fault: Fault, until: float) -> None:
+        self._packets(REFUSED, fault, until)
 
     def _loss(self, fault: Fault, until: float) -> None:
         self._packets(LOSSY, fault, until)

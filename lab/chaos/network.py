@@ -25,17 +25,19 @@ MOST_HOSTS = 64
 # What a pair of hosts may be in. 1 Mb/s is policed in each direction: what is over it is lost.
 RULES = """table ip chaos {
   set cut { type ipv4_addr . ipv4_addr; }
+  set refused { type ipv4_addr . ipv4_addr; }
   set lossy { type ipv4_addr . ipv4_addr; }
   set slow { type ipv4_addr . ipv4_addr; }
   chain forward {
     type filter hook forward priority 0; policy accept;
     ip saddr . ip daddr @cut drop
+    ip saddr . ip daddr @refused meta l4proto tcp reject with tcp reset
     ip saddr . ip daddr @lossy numgen random mod 10 == 0 drop
     ip saddr . ip daddr @slow limit rate over 125 kbytes/second burst 16 kbytes drop
   }
 }
 """
-CUT, LOSSY, SLOW = "cut", "lossy", "slow"
+CUT, REFUSED, LOSSY, SLOW = "cut", "refused", "lossy", "slow"
 Pair = tuple[str, str]
 
 

@@ -51,6 +51,8 @@ def _each(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 _PAIRS: list[tuple[str, ...]] = [*control_pairs()]
+# A standby that is refused takes the leader for dead.
+_REFUSED = [*_PAIRS, *([(one, other) for one, other in _PAIRS if {one[0], other[0]} == {"c"}] * 10)]
 KINDS: Mapping[str, Kind] = {
     "kill": Kind("kill -9 of", _each([*MORTAL, *COORDINATORS]), 0.2, 1.5, 3),
     "stop": Kind("SIGSTOP of", _each([*COORDINATORS, *COORDINATORS, *AGGREGATORS]), 0.3, 5, 2),
@@ -58,6 +60,7 @@ KINDS: Mapping[str, Kind] = {
     "stop-stage": Kind("SIGSTOP of stage", _each(STAGES), 0.1, 2.5),
     "restart": Kind("restart of", _each(MORTAL), 0.1, 0.5, 2),
     "cut": Kind("cut between", _PAIRS, 1, 6, 3),
+    "refuse": Kind("connections refused between", _REFUSED, 1, 6, 2),
     "loss": Kind("10 % loss between", _PAIRS, 2, 6, 2),
     "slow": Kind("1 Mb/s between", _PAIRS, 2, 6, 2),
     "full": Kind("full disk of", _each([*ETCD, *AGGREGATORS, *PROXIES, MOUNT]), 1, 5, 2),
@@ -68,6 +71,7 @@ KINDS: Mapping[str, Kind] = {
     "reload": Kind("reload with a mistake of", _each(STAGES), 0.5, 1),
     "rule": Kind("rule changed:", [("site",)], 0, 0, 3),
 }
+BETWEEN = ("cut", "refuse", "loss", "slow")  # these kinds hit two hosts
 DOWN, UP = -3600, 3600  # what a clock jumps by
 
 
@@ -120,7 +124,7 @@ def _keys(kind: str, targets: tuple[str, ...]) -> list[str]:
     """What no other fault may have hit at the same time."""
     if kind == "rule":
         return []
-    if kind in ("cut", "loss", "slow"):
+    if kind in BETWEEN:
         return [" ".join(targets)]
     if kind in ("node", "nodes", "stop-node") or targets[0] in ETCD:
         return ["etcd"]  # two nodes at most are away

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from lab.chaos import network  # noqa: E402
-from lab.chaos.network import CUT, LOSSY, PREFIX, SLOW, Network  # noqa: E402
+from lab.chaos.network import CUT, LOSSY, PREFIX, REFUSED, SLOW, Network  # noqa: E402
 from lab.chaos.site import CLOCK_LIBRARY  # noqa: E402
 
 LIBRARIES = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else ROOT / "build/dev/lib"
@@ -26,6 +26,7 @@ import socket
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 server.setsockopt(socket.SOL_SOCKET, {RCVBUFFORCE}, 1 << 22)
 server.bind(("", {PORT}))
+connections = socket.create_server(("", {PORT}))
 print("ready", flush=True)
 while True:
     data, sender = server.recvfrom(2048)
@@ -76,6 +77,20 @@ class NetworkTest(unittest.TestCase):
         self.assertEqual(self.come_back("third", 5), 5)
         self.network.end(CUT, ("other", "one"))
         self.assertEqual(self.come_back("other", 5), 5)
+
+    def test_a_connection_is_refused(self) -> None:
+        program = "import socket, sys; socket.create_connection((sys.argv[1], sys.argv[2]), 10)"
+        command = [*self.network.within("one"), sys.executable, "-c", program]
+        command += [self.network.address("other"), str(PORT)]
+
+        def errors() -> str:
+            return subprocess.run(command, check=False, capture_output=True, text=True).stderr
+
+        self.assertEqual(errors(), "")
+        self.network.begin(REFUSED, ("other", "one"))
+        self.assertIn("ConnectionRefusedError", errors())
+        self.network.end(REFUSED, ("other", "one"))
+        self.assertEqual(errors(), "")
 
     def test_one_of_ten_packets_is_lost(self) -> None:
         self.network.begin(LOSSY, ("one", "other"))

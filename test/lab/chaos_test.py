@@ -19,7 +19,7 @@ from lab.chaos.leaders import Leaders  # noqa: E402
 from lab.chaos.network import PREFIX, is_left_behind, owner_of  # noqa: E402
 from lab.chaos.resources import Held, growths  # noqa: E402
 from lab.chaos.rules import book_in, is_without_effect  # noqa: E402
-from lab.chaos.schedule import ETCD, KINDS, control_pairs, schedule  # noqa: E402
+from lab.chaos.schedule import BETWEEN, ETCD, KINDS, control_pairs, schedule  # noqa: E402
 from lab.chaos.watch import Progress, Round, in_force_between  # noqa: E402
 from lab.chaos.wire import Epoch, Reading  # noqa: E402
 
@@ -160,7 +160,7 @@ class ScheduleTest(unittest.TestCase):
             for fault in schedule(seed, 300):
                 if fault.kind == "rule":
                     continue
-                together = fault.kind in ("cut", "loss", "slow")
+                together = fault.kind in BETWEEN
                 keys = [" ".join(fault.targets)] if together else list(fault.targets)
                 for key in keys:
                     self.assertGreater(fault.at, free.get(key, -1.0), fault)
