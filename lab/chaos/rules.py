@@ -15,7 +15,7 @@ from lab.chaos.history import CHANGE, READ, START, STOP, Book, Operation
 from lab.harness import Problem
 
 ADMINISTRATORS = 2
-CHANGES = 3  # for each wish
+CHANGES, PAUSE = 6, 0.5  # for each wish, and between two of them
 MOST_RULES = 8
 TIMEOUT = "6s"  # longer than a coordinator waits for its store
 PATIENCE = 20.0
@@ -81,6 +81,7 @@ class Administrators:
                 for _ in range(CHANGES):
                     self.run(*self._chosen(source))
                     self.run(READ)
+                    time.sleep(PAUSE)
         except Exception as error:
             self.failure = error
 

@@ -289,10 +289,11 @@ class Site:
 
     def fill(self, name: str) -> None:
         """Leaves no room where the program keeps its state."""
-        with contextlib.suppress(OSError), (self.places.state(name) / FILLER).open("wb") as file:
-            while True:
-                file.write(bytes(1 << 16))
-                file.flush()
+        with (self.places.state(name) / FILLER).open("wb", buffering=0) as file:
+            for size in (1 << 20, 1 << 12):  # that of a page last
+                with contextlib.suppress(OSError):
+                    while True:
+                        file.write(bytes(size))
 
     def make_room(self, name: str) -> None:
         (self.places.state(name) / FILLER).unlink(missing_ok=True)
