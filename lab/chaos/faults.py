@@ -93,14 +93,16 @@ class Faults:
 
     def _end_and_start(self, name: str, start_at: float) -> None:
         self._site.may_be_down.add(name)
+        was_ready = self._site.is_ready(name)
         self._site.signal(name, signal.SIGTERM)
-        self._start_when_ended(name, start_at, time.monotonic() + STOP_PATIENCE)
+        self._start_when_ended(name, start_at, time.monotonic() + STOP_PATIENCE, was_ready)
 
-    def _start_when_ended(self, name: str, start_at: float, latest: float) -> None:
+    def _start_when_ended(self, name: str, start_at: float, latest: float, was_ready: bool) -> None:
         def step() -> None:
             program = self._site.running[name]
             if not program.running():
-                if program.exit_code() != 0:
+                before_ready = -signal.SIGTERM if not was_ready else 0
+                if program.exit_code() not in (0, before_ready):
                     self._violated(
                         f"{name} ended with {program.exit_code()} after SIGTERM: "
                         f"{program.last_lines(2)}"
@@ -111,7 +113,7 @@ class Faults:
                 self._site.kill(name)
                 self._site.start(name)
             else:
-                self._start_when_ended(name, time.monotonic() + 0.05, latest)
+                self._start_when_ended(name, time.monotonic() + 0.05, latest, was_ready)
 
         self.later(start_at, step)
 

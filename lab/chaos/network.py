@@ -14,9 +14,10 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 
-from lab.harness import Problem
+from lab.harness import ROOT, Problem
 
 PREFIX = "vpfs-chaos-"
 NAMESPACES = pathlib.Path("/run/netns")
@@ -45,7 +46,7 @@ def why_not() -> str:
     """Why this machine cannot have them; empty if it can."""
     if os.geteuid() != 0:
         return "network namespaces take root"
-    for program in ("ip", "nft", "nsenter"):
+    for program in ("ip", "ss", "nft", "nsenter"):
         if shutil.which(program) is None:
             return f"there is no {program} command"
     probe = f"{PREFIX}{os.getpid()}-probe"
@@ -66,10 +67,11 @@ def _within(namespace: str) -> list[str]:
     return ["nsenter", f"--net={NAMESPACES / namespace}"]
 
 
-def _run(*command: str, text: str = "") -> None:
+def _run(*command: str, text: str = "") -> str:
     done = subprocess.run(command, check=False, capture_output=True, text=True, input=text)
     if done.returncode != 0:
         raise Problem(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
 
 
 def owner_of(name: str) -> int | None:
@@ -154,6 +156,20 @@ class Network:
 
     def begin(self, kind: str, pair: Pair) -> None:
         self._change("add", kind, pair)
+        if kind == REFUSED:
+            self._provoke(*pair)
+
+    def _provoke(self, one: str, other: str) -> None:
+        """Connections that are idle end too."""
+        listed = _run(*self.within(one), "ss", "-Htn", "dst", self.address(other))
+        ends: list[str] = []
+        for line in listed.splitlines():
+            mine, theirs = line.split()[3:5]
+            ends += [mine, theirs, theirs, mine]
+        if ends:
+            router = _within(self._namespace("router"))
+            program = [sys.executable, "-B", "-m", "lab.chaos.provoke"]
+            _run(*router, "env", f"PYTHONPATH={ROOT}", *program, *ends)
 
     def end(self, kind: str, pair: Pair) -> None:
         self._change("delete", kind, pair)

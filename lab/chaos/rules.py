@@ -52,6 +52,7 @@ class Administrators:
         self._operations: list[Operation] = []
         self._names: list[str] = []  # of rules that are there, or may be
         self._number = 0
+        self._closing = threading.Event()
         self.refused = 0
         self.failure: Exception | None = None
         self._threads = [
@@ -65,6 +66,7 @@ class Administrators:
         self._wishes.put(choice)
 
     def stop(self) -> None:
+        self._closing.set()
         for _ in self._threads:
             self._wishes.put(None)
         for thread in self._threads:
@@ -78,10 +80,10 @@ class Administrators:
         try:
             while (choice := self._wishes.get()) is not None:
                 source = random.Random(choice)
-                for _ in range(CHANGES):
+                for _ in range(0 if self._closing.is_set() else CHANGES):
                     self.run(*self._chosen(source))
                     self.run(READ)
-                    time.sleep(PAUSE)
+                    self._closing.wait(PAUSE)
         except Exception as error:
             self.failure = error
 

@@ -92,6 +92,20 @@ class NetworkTest(unittest.TestCase):
         self.network.end(REFUSED, ("other", "one"))
         self.assertEqual(errors(), "")
 
+    def test_a_connection_that_is_idle_ends_when_it_is_refused(self) -> None:
+        program = (
+            "import socket, sys; s = socket.create_connection((sys.argv[1], sys.argv[2]), 10);"
+            "print('ready', flush=True); s.recv(1)"
+        )
+        command = [*self.network.within("one"), sys.executable, "-c", program]
+        command += [self.network.address("other"), str(PORT)]
+        idle = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(idle.communicate)
+        assert idle.stdout is not None
+        self.assertEqual(idle.stdout.readline(), "ready\n")
+        self.network.begin(REFUSED, ("other", "one"))
+        self.assertIn("ConnectionResetError", idle.communicate(timeout=20)[1])
+
     def test_one_of_ten_packets_is_lost(self) -> None:
         self.network.begin(LOSSY, ("one", "other"))
         # Each has to pass twice: 81 of 100. Less than 250 of 400, or more than 390, is never so.
