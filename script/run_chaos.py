@@ -15,6 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from lab.chaos import configs
 from lab.chaos import run as chaos
 from lab.chaos.schedule import KINDS, schedule
 from lab.harness import run_main
@@ -32,6 +33,12 @@ def main() -> int:
     parser.add_argument(
         "--only", metavar="KIND", action="append", choices=list(KINDS), help="these faults alone"
     )
+    parser.add_argument(
+        "--policy",
+        choices=[configs.PSFA, configs.TOTAL],
+        default=configs.PSFA,
+        help="of the coordinators; total has no limits",
+    )
     parser.add_argument("--list", action="store_true", help="print the faults and run nothing")
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build/dev/bin")
     parser.add_argument("--logs", type=pathlib.Path, default=ROOT / "build/logs/chaos")
@@ -47,8 +54,9 @@ def main() -> int:
     if why := chaos.why_not():
         print(f"skipped: {why}")
         return SKIPPED
+    seconds = options.minutes * 60
     return chaos.run(
-        chaos.Options(options.minutes * 60, seed, options.binaries, options.logs, kinds)
+        chaos.Options(seconds, seed, options.binaries, options.logs, kinds, options.policy)
     )
 
 

@@ -22,6 +22,11 @@ Config = dict[str, object]
 
 MIB_PER_SECOND = 12  # less than what servers could do
 CAPACITY = MIB_PER_SECOND << 20
+PSFA, TOTAL = "psfa", "total"
+LIMITS: Config = {
+    "capacity": {"bytes": f"{MIB_PER_SECOND} MiB/s"},
+    "floor": {"bytes": "64 KiB/s"},
+}
 # At most this follows one leader that has lost its office: its lease, that of its limits, and what
 # is under way. docs/admin/several-coordinators.md has the rule.
 OFFICE_LEASE, CYCLE_LEASE, TRANSIT = 2.0, 2.0, 0.5
@@ -45,6 +50,7 @@ class Places:
 
     work: pathlib.Path
     address: Callable[[str], str]  # of a host
+    policy: str = PSFA
 
     def tls(self, name: str) -> Config:
         folder = self.work / "tls"
@@ -82,9 +88,8 @@ def coordinator(places: Places, name: str) -> Config:
     tls = places.tls("coordinator")
     return {
         "name": "main",
-        "policy": "psfa",
-        "capacity": {"bytes": f"{MIB_PER_SECOND} MiB/s"},
-        "floor": {"bytes": "64 KiB/s"},
+        "policy": places.policy,
+        **(LIMITS if places.policy == PSFA else {}),
         **CYCLES,
         "store": {
             "lease": f"{round(OFFICE_LEASE * 1000)} ms",
@@ -118,7 +123,7 @@ def aggregator(places: Places, name: str) -> Config:
     tls = places.tls(name)
     return {
         "name": name,
-        "policy": "psfa",
+        "policy": places.policy,
         **CYCLES_BELOW,
         "journal": str(places.state(name) / JOURNAL),
         "control": {"socket": places.socket(name)},

@@ -51,6 +51,7 @@ class Options:
     binaries: pathlib.Path
     logs: pathlib.Path
     kinds: tuple[str, ...] = tuple(schedule.KINDS)
+    policy: str = configs.PSFA
 
 
 def why_not() -> str:
@@ -80,7 +81,7 @@ class Checks:
 class Run:
     def __init__(self, options: Options, programs: Programs, net: Network) -> None:
         self._options = options
-        self._site = Site(programs, net, options.seed)
+        self._site = Site(programs, net, options.seed, options.policy)
         self._network = net
         self._begun = time.monotonic()
         self._checks = Checks(self._begun)
@@ -140,19 +141,21 @@ class Run:
         self._end_loads()
         self._look_at_leaders()
         self.conclude("leaders", f"{len(self._leaders.by_term)}, one in each term")
-        self._judge_sums(watch)
+        if self._has_limits():
+            self._judge_sums(watch)
 
     # --- Before, during ---------------------------------------------------------------------------
 
     def _settle(self, watch: Watch) -> dict[str, Held]:
-        held = wait_for(lambda: not watch.without_limits(), BEGIN_PATIENCE, self._stall.between)
-        if held is None:
-            raise Problem(
-                f"without limits after {BEGIN_PATIENCE:.0f} s: {' '.join(watch.without_limits())}"
-            )
-        self.say("a coordinator leads all stages, all have limits")
+        waits_for = watch.without_limits if self._has_limits() else watch.not_led
+        if wait_for(lambda: not waits_for(), BEGIN_PATIENCE, self._stall.between) is None:
+            raise Problem(f"not led after {BEGIN_PATIENCE:.0f} s: {' '.join(waits_for())}")
+        self.say("a coordinator leads all stages")
         time.sleep(SETTLE)
         return self._held()
+
+    def _has_limits(self) -> bool:
+        return self._options.policy == configs.PSFA
 
     def _held(self) -> dict[str, Held]:
         names = [name for name in site.NAMES if name not in schedule.ETCD]
@@ -215,6 +218,8 @@ class Run:
             after = time.monotonic() - last
             self.say(f"all stages are led {after:.2f} s after the last fault")
             self.conclude("led again", f"after {after:.2f} s (at most {patience:.1f} s)")
+        if not self._has_limits():
+            return
         if wait_for(lambda: not watch.without_limits(), LIMITS_AFTER, self._stall.between) is None:
             self._checks.violated(
                 f"{LIMITS_AFTER:.1f} s later these have no limits: "

@@ -57,9 +57,9 @@ def sweep() -> list[str]:
 class Site:
     """Starts and stops programs. One thread calls it: they end with the thread that made them."""
 
-    def __init__(self, programs: Programs, network: Network, seed: int) -> None:
+    def __init__(self, programs: Programs, network: Network, seed: int, policy: str) -> None:
         self._programs, self._network, self._seed = programs, network, seed
-        self.places = configs.Places(programs.work, network.address)
+        self.places = configs.Places(programs.work, network.address, policy)
         self._library = programs.binaries.parent / "lib" / CLOCK_LIBRARY
         self._runs: dict[str, int] = {}
         self.running: dict[str, Program] = {}
