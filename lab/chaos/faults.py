@@ -98,8 +98,11 @@ class Faults:
         self._start_when_ended(name, start_at, time.monotonic() + STOP_PATIENCE, was_ready)
 
     def _start_when_ended(self, name: str, start_at: float, latest: float, was_ready: bool) -> None:
+        program = self._site.running[name]
+
         def step() -> None:
-            program = self._site.running[name]
+            if self._site.running[name] is not program:  # another fault has replaced it
+                return
             if not program.running():
                 before_ready = -signal.SIGTERM if not was_ready else 0
                 if program.exit_code() not in (0, before_ready):
@@ -157,6 +160,9 @@ class Faults:
         """It expires, then the program has to show it; at the end it is renewed and read again."""
         (name,) = fault.targets
         self._site.shorten_certificate(name, SHORT)
+        # A busy machine takes its time to make one.
+        expired = time.monotonic() + SHORT + 0.5
+        until = max(until, expired + 0.5)
         if name in AGGREGATORS:  # a coordinator reads certificates when it starts
             self._end_and_start(name, time.monotonic())
         else:
@@ -179,7 +185,7 @@ class Faults:
                 self._site.may_be_down.discard(name)
                 self._reload_when_ready(name)
 
-        self.later(min(time.monotonic() + SHORT + 0.5, until - 0.2), show)
+        self.later(expired, show)
         self.later(until, renew)
 
     def _reload(self, fault: Fault, until: float) -> None:
