@@ -44,6 +44,7 @@ THREADED = [
 TEST_LINES_SHOWN = 60
 FAILURES_SHOWN = 5
 CHAOS_MINUTES = 5
+CHAOS_PATIENCE = 900.0  # seconds after the build
 SKIPPED = 77  # the exit code of a check that cannot run here
 
 
@@ -188,9 +189,12 @@ class Runner:
             )
         try:
             good = self.build(part, ["chrt", "--idle", "0"])
-            code = chaos.wait()
+            code: int | None = chaos.wait(CHAOS_PATIENCE)
+        except subprocess.TimeoutExpired:
+            code = None
         finally:
             chaos.terminate()
+            chaos.wait()
         output = file.read_text(errors="replace")
         count = Count(
             passed=int(code == 0),
