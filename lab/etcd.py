@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,32 @@ def missing() -> str:
         if shutil.which(name) is None:
             return f"there is no {name} command"
     return ""
+
+
+def member_command(
+    index: int, data: pathlib.Path, tls: pathlib.Path, urls: Sequence[tuple[str, str]]
+) -> list[str]:
+    """`urls`: those of all members, for clients and for each other."""
+    client, peer = urls[index]
+    files = {
+        "cert-file": tls / f"{SERVER}.pem",
+        "key-file": tls / f"{SERVER}.key",
+        "trusted-ca-file": tls / "ca.pem",
+    }
+    return [
+        "etcd",
+        f"--name=m{index}",
+        f"--data-dir={data}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        "--initial-cluster=" + ",".join(f"m{each}={url}" for each, (_, url) in enumerate(urls)),
+        "--client-cert-auth",
+        "--peer-client-cert-auth",
+        *(f"--{key}={path}" for key, path in files.items()),
+        *(f"--peer-{key}={path}" for key, path in files.items()),
+    ]
 
 
 class Etcd:
@@ -59,29 +86,15 @@ class Etcd:
 
     def _start(self, index: int) -> Program:
         self._runs += 1
-        client, peer = self._ports[index]
-        files = {
-            "cert-file": self.folder / f"{SERVER}.pem",
-            "key-file": self.folder / f"{SERVER}.key",
-            "trusted-ca-file": self.folder / "ca.pem",
-        }
-        command = [
-            "etcd",
-            f"--name=m{index}",
-            f"--data-dir={self._programs.work / f'etcd{index}'}",
-            f"--listen-client-urls=https://127.0.0.1:{client}",
-            f"--advertise-client-urls=https://127.0.0.1:{client}",
-            f"--listen-peer-urls=https://127.0.0.1:{peer}",
-            f"--initial-advertise-peer-urls=https://127.0.0.1:{peer}",
-            "--initial-cluster="
-            + ",".join(
-                f"m{each}=https://127.0.0.1:{port}" for each, (_, port) in enumerate(self._ports)
-            ),
-            "--client-cert-auth",
-            "--peer-client-cert-auth",
-            *(f"--{key}={path}" for key, path in files.items()),
-            *(f"--peer-{key}={path}" for key, path in files.items()),
-        ]
+        command = member_command(
+            index,
+            data=self._programs.work / f"etcd{index}",
+            tls=self.folder,
+            urls=[
+                (f"https://127.0.0.1:{each}", f"https://127.0.0.1:{other}")
+                for each, other in self._ports
+            ],
+        )
         return self._programs.start(f"etcd{index}-{self._runs}", *command)
 
     def ctl(self, *arguments: str, endpoints: Sequence[str] | None = None) -> str:

@@ -1,6 +1,8 @@
 #include "net/socket_options.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -64,6 +66,13 @@ void keep_alive(int socket) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 20);
   set(IPPROTO_TCP, TCP_KEEPCNT, 6);
+}
+
+void bound_delivery(int socket, Duration within) {
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(within).count();
+  // Zero is the system's own bound, a quarter of an hour.
+  const int value = static_cast<int>(std::clamp<decltype(milliseconds)>(milliseconds, 1, 1 << 30));
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, sizeof value);
 }
 
 bool has_hung_up(int socket) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "net/endpoint.h"
 
@@ -23,6 +24,12 @@ namespace vpfs::net {
 // Makes the kernel probe a peer that has been silent for a minute; without an answer the connection
 // ends within two more. Connections of a vanished host would otherwise stay forever.
 void keep_alive(int socket);
+
+// Ends the connection when the peer's kernel has acknowledged nothing of what was sent for so long
+// (TCP_USER_TIMEOUT, counted from the first time that it is sent again). What was sent is not
+// delivered later then, also after this program has closed the socket, or was killed or stopped. A
+// UNIX socket loses nothing, and is left alone.
+void bound_delivery(int socket, Duration within);
 
 // Whether the peer has stopped sending; some of its data may still be unread.
 [[nodiscard]] bool has_hung_up(int socket);

@@ -3,7 +3,8 @@
 
   script/test           dev: checks, what sanitizers change, programs with those of the release
                         before, tests by the clock; asan: tests within a process, and those that
-                        start programs; tsan: the same for folders with threads
+                        start programs, with script/chaos beside the build; tsan: the same for
+                        folders with threads
   script/test --quick   dev build, unit tests only
   script/test --full    also programs without a sanitizer, GCC with its unit tests, clang-tidy over
                         every source, ruff and mypy
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -44,6 +46,8 @@ THREADED = [
 TEST_LINES_SHOWN = 60
 FAILURES_SHOWN = 5
 LONGEST_SHOWN = 10
+CHAOS_MINUTES = 5
+CHAOS_PATIENCE = 900.0  # seconds after the build
 SKIPPED = 77  # the exit code of a check that cannot run here
 
 
@@ -66,6 +70,7 @@ class Part:
     preset: str
     tests: list[Tests]
     targets: list[str] = dataclasses.field(default_factory=list)  # empty: all
+    chaos: bool = False  # script/chaos runs beside the build
 
 
 # programs_test has nothing of its own to sanitize. The one of the dev build starts the sanitized
@@ -91,7 +96,7 @@ DEV = Part(
     ],
     targets=["programs", "programs_test", "bare_tests", "bare_programs_test", "timing_test"],
 )
-ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
+ASAN = Part("asan", [Tests("asan"), programs_of("asan")], chaos=True)
 TSAN = Part(
     "tsan",
     [Tests("tsan-" + folder[5:].replace("/", "-"), folder=folder) for folder in THREADED]
@@ -216,14 +221,47 @@ class Runner:
             )
         return code == 0
 
-    def build(self, part: Part) -> bool:
+    def build_beside_chaos(self, part: Part) -> bool:
+        """A build that takes the time that the chaos leaves. It uses the programs of dev."""
+        self.heading(f"chaos, {CHAOS_MINUTES} minutes beside the build")
+        watch = Stopwatch()
+        command = [sys.executable, "-B", "script/run_chaos.py", f"--minutes={CHAOS_MINUTES}"]
+        file = LOGS / "chaos.log"
+        with file.open("wb") as out:
+            chaos = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+        try:
+            good = self.build(part, ["chrt", "--idle", "0"])
+            code: int | None = chaos.wait(CHAOS_PATIENCE)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            chaos.terminate()
+            chaos.wait()
+        output = file.read_text(errors="replace")
+        count = Count(
+            passed=int(code == 0),
+            failed=int(code not in (0, SKIPPED)),
+            skipped=int(code == SKIPPED),
+        )
+        if code == SKIPPED:
+            print(f"        chaos: {output.strip()}")
+        elif code != 0:
+            self.failures.append(("chaos", output))
+            print(f"        FAILED chaos; complete output: {file.relative_to(ROOT)}")
+        self.took.append(watch.took("chaos, beside the build", count.line()))
+        self.total.add(count)
+        return good
+
+    def build(self, part: Part, before: Sequence[str] = ()) -> bool:
         preset = part.preset
         self.heading(f"{preset}: build")
         watch = Stopwatch()
         targets = ["--target", *part.targets] if part.targets else []
         good = self.run(f"{preset}-configure", ["cmake", "--preset", preset]) and self.run(
             f"{preset}-build",
-            ["cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets],
+            [*before, "cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets],
         )
         self.took.append(watch.took(f"{preset}: build", "" if good else "FAILED"))
         self.total.failed += not good
@@ -277,7 +315,7 @@ class Runner:
         self.total.add(count)
 
     def part(self, part: Part) -> None:
-        if self.build(part):
+        if (self.build_beside_chaos if part.chaos else self.build)(part):
             for tests in part.tests:
                 self.test(part.preset, tests)
 

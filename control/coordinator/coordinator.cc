@@ -235,8 +235,9 @@ std::string Coordinator::cost_model_to_tell() const {
   return cost_model == nullptr ? "" : *cost_model;
 }
 
+// A round of the parent's may be under way, or begin right after this.
 void Coordinator::led(bool is_led) {
-  if (!is_led && !runner_.is_running()) begin_cycle();
+  if (!is_led) begin_later(clock_.now());
 }
 
 void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {

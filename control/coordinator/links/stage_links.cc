@@ -153,6 +153,8 @@ void StageLinks::stop() {
 }
 
 StageLinks::Peer& StageLinks::add(std::unique_ptr<net::ReadyStream> stream) {
+  // What is lost is sent again after 200 ms at the earliest, and then for this long.
+  net::bound_delivery(stream->descriptor(), config_.transit / 2);
   auto made = std::make_unique<Peer>(std::move(stream), *room_, *this);
   Peer& peer = *made;
   peer.since = clock_.now();

@@ -279,5 +279,35 @@ TEST(CoordinatorParent, OneThatHangsIsDialledAgain) {
   aggregator.stop();
 }
 
+// A parent takes its limits back before it gives up a stage that it has not heard of. The
+// aggregator begins a round of its own then, and one for the cycle.
+TEST(CoordinatorParent, OneThatTakesItsLimitsBackIsAnswered) {
+  const TemporaryDirectory folder;
+  const std::string parent = folder.path() / "parent.sock";
+  FakeCoordinator fake(parent);
+  CoordinatorProcess aggregator(
+      folder.path(), "aggregator",
+      fmt::format("parent: {{address: {}}}\ncost_model: cost\nstages: {{listen: {{socket: {}}}}}\n",
+                  parent, (folder.path() / "stages.sock").string()));
+  aggregator.start();
+  auto peer = fake.greeted();
+  ASSERT_TRUE(peer);
+  std::uint64_t sequence = 0;
+  for (const std::uint64_t lease_us : {10'000'000U, 0U, 10'000'000U, 0U}) {
+    control::Envelope message;
+    message.set_id(++sequence);
+    control::Cycle& cycle = *message.mutable_cycle();
+    cycle.set_term(1);
+    cycle.set_sequence(sequence);
+    cycle.set_lease_us(lease_us);
+    cycle.set_complete(true);
+    ASSERT_TRUE(peer->send(message));
+    const auto answer = peer->receive(20s);
+    ASSERT_TRUE(answer) << "cycle " << sequence << "\n" << aggregator.process().errors();
+    EXPECT_TRUE(answer->report().applied()) << answer->DebugString();
+  }
+  aggregator.stop();
+}
+
 }  // namespace
 }  // namespace vpfs::test
