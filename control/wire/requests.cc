@@ -50,6 +50,7 @@ constexpr RequestKind kKinds[] = {
     {.body = Envelope::kForward, .needs = right_inside},
     {.body = Envelope::kCycle, .needs = always<Rights::change>, .is_audited = false},
     {.body = Envelope::kSite, .needs = always<Rights::change>},
+    {.body = Envelope::kMemberView, .needs = always<Rights::change>},
 };
 
 }  // namespace

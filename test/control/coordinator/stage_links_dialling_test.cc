@@ -209,6 +209,8 @@ TEST_F(StageLinksDiallingTest, OnlyStagesOfItsPartAreDialled) {
   };
   open();
   on_thread([&] { serve("second"); });
+  FakeStage not_own = one.accept();
+  EXPECT_TRUE(not_own.closed_within());
   FakeStage second = two.accept_and_greet(stage_hello("ds2"));
   ASSERT_TRUE(handler_.wait_until([](const auto& stages) {
     return stages.size() == 1 && stages[0].name == "second" && stages[0].is_connected;

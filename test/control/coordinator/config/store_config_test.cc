@@ -153,7 +153,7 @@ TEST(MembersConfigTest, SaysWhatIsMissing) {
   EXPECT_THAT(errors_of(std::string(kShared) + "parent: {address: /p.sock}\nmembers: auto\n"),
               ElementsAre(HasSubstr("members: is beside `parent`")));
   EXPECT_THAT(errors_of(std::string(kShared) + "members: all\n"),
-              ElementsAre(HasSubstr("expected auto")));
+              ElementsAre(HasSubstr("\"all\" is not one of: auto")));
   EXPECT_THAT(errors_of(std::string(kShared) + "members: {port: 7314}\n"),
               ElementsAre(HasSubstr("is without `control.tcp`")));
   EXPECT_THAT(errors_of(std::string(kShared) + "members: {}\n"),
