@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/device.h"
 #include "base/io_kind.h"
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 
 // The proxy's view of a parallel file system's wire protocol. An implementation is pure: bytes in,
 // decisions out. It serves one client connection and its upstream connection.

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "proxy/recent_map.h"
 
 namespace vpfs::proxy {

@@ -35,7 +35,7 @@ const Config& own(const control::HostConfig& config) {
 
 Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
                                            control::HostNames& names, const Clock& clock,
-                                           Predecessor* predecessor) {
+                                           Predecessor* predecessor, net::Inherited* open) {
   const Result<net::Endpoint> listen = net::resolve_endpoint(config.listen);
   if (!listen) return fail("proxy.listen: " + listen.error().message);
   std::optional<net::Endpoint> upstream;
@@ -48,13 +48,14 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
   std::optional<control::Handed> handed;
-  net::Inherited* const inherited = predecessor == nullptr ? nullptr : &predecessor->inherited();
+  net::Inherited* const inherited = predecessor == nullptr ? open : &predecessor->inherited();
   if (predecessor != nullptr) handed.emplace(*inherited, predecessor->offered());
   Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config),
                                                    handed ? &*handed : nullptr);
   VPFS_TRY(live);
   std::unique_ptr<Proxy> proxy(new Proxy(std::move(*live), std::move(file), names, clock,
-                                         std::move(upstream), handed ? &*handed : nullptr));
+                                         std::move(upstream), handed ? &*handed : nullptr,
+                                         inherited));
   proxy->predecessor_ = predecessor;
   VPFS_TRY(proxy->host_.lock_status_file());
   Result<net::Listener> listener =
@@ -75,7 +76,8 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
 }
 
 Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
-             std::optional<net::Endpoint> upstream, const control::Handed* handed)
+             std::optional<net::Endpoint> upstream, const control::Handed* handed,
+             net::Inherited* inherited)
     : file_(file),
       shared_(clock, std::move(upstream)),
       dispatcher_(
@@ -88,7 +90,8 @@ Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, co
              .file = std::move(file),
              .names = names,
              .clock = clock,
-             .handed = handed}),
+             .handed = handed,
+             .inherited = inherited}),
       drain_timer_(host_.context()),
       memory_timer_(host_.context()) {
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
@@ -102,6 +105,13 @@ Proxy::~Proxy() = default;
 
 net::Endpoint Proxy::local_endpoint() const {
   return listener_->local_endpoint();
+}
+
+std::vector<std::pair<std::string, int>> Proxy::listeners() const {
+  std::vector<std::pair<std::string, int>> all = host_.listeners();
+  all.emplace_back(Successor::kListener, listener_->native_handle());
+  for (auto& each : successor_->listeners()) all.push_back(std::move(each));
+  return all;
 }
 
 void Proxy::warn_of_silent_upstream() {
@@ -128,6 +138,7 @@ void Proxy::run() {
   listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
   successor_->start([this] { return config().restart; });
   if (predecessor_ != nullptr) {
+    shared_.has_predecessor = true;
     predecessor_->receive_the_rest(
         {.connection = [this](Predecessor::Connection one) { take_late(std::move(one)); },
          .changes =
@@ -144,6 +155,7 @@ void Proxy::run() {
                  stage.vacate_predecessor();
                });
                workers_.front()->wake_up();
+               shared_.has_predecessor = false;
              }});
   }
   arm_memory();

@@ -18,7 +18,7 @@
 #include "proxy/handover/taker.h"
 #include "proxy/pump/spare_memory.h"
 #include "proxy/shared_state.h"
-#include "proxy/successor.h"
+#include "proxy/handover/successor.h"
 #include "proxy/worker.h"
 #include "proxy/worker_settings.h"
 
@@ -34,14 +34,15 @@ class Proxy final : private control::Program {
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config, std::string file,
                                                            control::HostNames& names,
                                                            const Clock& clock) {
-    return make(config, std::move(file), names, clock, nullptr);
+    return make(config, std::move(file), names, clock, nullptr, nullptr);
   }
   // The same in the place of another process, if any, which outlives the proxy. After that come
-  // take_over() and run().
+  // take_over() and run(). Otherwise with listeners that are open already, if any.
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config, std::string file,
                                                            control::HostNames& names,
                                                            const Clock& clock,
-                                                           Predecessor* predecessor);
+                                                           Predecessor* predecessor,
+                                                           net::Inherited* open);
   // Takes on all that the other process had. An error, which that process is told, leaves it as it
   // was; then this one must end at once, without closing anything in its own way.
   [[nodiscard]] Result<void> take_over();
@@ -52,10 +53,13 @@ class Proxy final : private control::Program {
   // Serves until SIGTERM or SIGINT has drained it. See control::Host::run() for signals.
   void run();
   [[nodiscard]] net::Endpoint local_endpoint() const;
+  // All listeners, by the names that make() looks for.
+  [[nodiscard]] std::vector<std::pair<std::string, int>> listeners() const;
 
  private:
   Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
-        std::optional<net::Endpoint> upstream, const control::Handed* handed);
+        std::optional<net::Endpoint> upstream, const control::Handed* handed,
+        net::Inherited* inherited);
 
   // control::Program
   [[nodiscard]] std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,

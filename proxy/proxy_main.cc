@@ -15,6 +15,7 @@
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/admin/host_names.h"
+#include "control/host/service_manager.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/config/config.h"
@@ -48,7 +49,8 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
   (void)vpfs::net::raise_open_file_limit();
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
-  const auto proxy = vpfs::proxy::Proxy::make(config, path, names, clock, predecessor);
+  vpfs::net::Inherited kept = vpfs::control::kept_by_manager();
+  const auto proxy = vpfs::proxy::Proxy::make(config, path, names, clock, predecessor, &kept);
   if (!proxy) return take_over_failed(predecessor, proxy.error().message, 1);
   if (predecessor != nullptr) {
     const vpfs::Result<void> taken = (*proxy)->take_over();
@@ -57,6 +59,9 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
   for (const std::string& line : start_lines(config, vpfs::version())) spdlog::info("{}", line);
   std::cout << "vpfs-proxy: ready at " << vpfs::net::to_string((*proxy)->local_endpoint())
             << " for " << config.upstream << ", pid " << ::getpid() << std::endl;
+  kept.clear();
+  vpfs::control::store_at_manager((*proxy)->listeners());
+  vpfs::control::tell_manager_ready();
   (*proxy)->run();
   return 0;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "net/async.h"
 #include "protocols/protocol.h"
 #include "proxy/client_pace.h"
@@ -77,6 +77,8 @@ struct SharedState {
   std::atomic<bool> draining = false;
   // Another process has taken over: sessions go there when they come to a boundary.
   std::atomic<bool> leaving = false;
+  // The process before still has connections, which come here.
+  std::atomic<bool> has_predecessor = false;
   // How long a request may be held, and how long a connection may keep a released request while the
   // data server takes nothing. Their sum stays below the client's time-out.
   std::atomic<Duration> hold = Duration(std::chrono::seconds(240));

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "base/system_clock.h"
 #include "net/descriptor.h"
 #include "net/endpoint.h"

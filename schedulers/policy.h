@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "schedulers/crowd_clock.h"
 #include "schedulers/hold_times.h"
 #include "schedulers/limits.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "schedulers/allocated_limit.h"
 #include "schedulers/limits.h"
 #include "schedulers/policy.h"

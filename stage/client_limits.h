@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "stage/config/client_limit_settings.h"
 #include "stage/held.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "schedulers/share.h"
 #include "schedulers/token_bucket.h"
 #include "stage/config/config.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "schedulers/cost_model.h"
 #include "schedulers/request_list.h"
 #include "stage/allocations.h"
@@ -305,7 +305,7 @@ class Stage {
   // At the last save(), by number.
   std::vector<Counters> saved_counters_;
   std::vector<DepthGate::Load> saved_loads_;  // by lane
-  // Of the predecessor's requests, by lane.
+  // What the predecessor has at the data server, by lane.
   std::vector<DepthGate::Load> predecessor_loads_;
   std::vector<std::string> notices_;
 };

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "schedulers/scheduler.h"
 #include "stage/config/config.h"
 #include "stage/counters.h"

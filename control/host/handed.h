@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "net/inherited.h"
 
 namespace vpfs::control {

@@ -71,6 +71,7 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
                context_, clock_) {
   signals_.add(SIGHUP);
   signals_.add(SIGUSR2);
+  inherited_ = setup.handed == nullptr ? setup.inherited : &setup.handed->inherited;
   if (setup.handed == nullptr) return;
   handed_.emplace(*setup.handed);
   const SavedState& offered = handed_->offered;
@@ -91,12 +92,13 @@ Result<void> Host::lock_status_file() {
 Result<void> Host::open(const std::string& address) {
   address_ = address;
   if (!handed_) administration_.tick();
-  return control_.open(config(), address_, handed_ ? &handed_->inherited : nullptr);
+  return control_.open(config(), address_, inherited_);
 }
 
 void Host::run() {
   if (handed_) administration_.tick();
   handed_.reset();
+  inherited_ = nullptr;
   if (const Result<void> started = control_.start(); !started) {
     spdlog::error("control port: {}", started.error().message);
   }
@@ -144,6 +146,7 @@ void Host::begin_drain(std::string_view why) {
 }
 
 void Host::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
+  if (hand_ == Hand::left) return refuse_late(answer);
   if (hand_ == Hand::offered) {
     waiting_.push_back({.request = request, .caller = caller, .answer = answer});
     return;

@@ -39,6 +39,8 @@ class Host {
     HostNames& names;
     const Clock& clock;
     const Handed* handed = nullptr;  // by the process whose place this one takes; for the start
+    // Listeners that are open already, if any, beside those; outlives the start.
+    net::Inherited* inherited = nullptr;
   };
 
   // `program`, `gate`, and what `setup` refers to outlive it.
@@ -66,6 +68,10 @@ class Host {
     std::vector<std::pair<std::string, int>> descriptors;
   };
   [[nodiscard]] Offer offer();
+  // The listeners among those of an offer.
+  [[nodiscard]] std::vector<std::pair<std::string, int>> listeners() const {
+    return control_.descriptors();
+  }
   void withdraw();
   void leave();
   // Where the stage is in a coordinator's cycles, for the other process; its take_on() is before
@@ -120,6 +126,8 @@ class Host {
   void arm_ends();
   // Runs it now, or after a hand-over.
   void run_or_defer(std::function<void()> what);
+  // Another process has taken over.
+  static void refuse_late(const Answer& answer);
 
   Program& program_;
   StageGate& gate_;
@@ -129,6 +137,7 @@ class Host {
   HostNames& names_;
   Live live_;
   std::optional<Handed> handed_;  // until run()
+  net::Inherited* inherited_ = nullptr;  // likewise
   WallTime started_;
   std::string address_;
   Reloads reloads_;

@@ -63,14 +63,15 @@ void Host::withdraw() {
 void Host::leave() {
   hand_ = Hand::left;
   deferred_.clear();
-  for (const Waiting& each : std::exchange(waiting_, {})) {
-    each.answer(make_error(Error::UNAVAILABLE, "upgrade",
-                           "another process has just taken over: ask again"));
-  }
+  for (const Waiting& each : std::exchange(waiting_, {})) refuse_late(each.answer);
   status_timer_.cancel();
   ends_timer_.cancel();
   retire_timer_.cancel();
   control_.leave();
+}
+
+void Host::refuse_late(const Answer& answer) {
+  answer(make_error(Error::UNAVAILABLE, "", "another process has just taken over: ask again"));
 }
 
 void Host::save(SavedState& to) const {

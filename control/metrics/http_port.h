@@ -49,7 +49,7 @@ class HttpPort {
   }
   ~HttpPort();
   [[nodiscard]] Result<void> start();
-  // Of its listener.
+  // The descriptor of its listener.
   [[nodiscard]] int native_handle() const;
   HttpPort(const HttpPort&) = delete;
   HttpPort& operator=(const HttpPort&) = delete;

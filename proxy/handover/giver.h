@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "net/descriptor.h"
 
 namespace vpfs::proxy {
@@ -72,7 +72,7 @@ struct HandoverTimes {
   Duration hello = std::chrono::seconds(2);
   // For the taker to open what it needs.
   Duration ready = std::chrono::seconds(10);
-  Duration patience = std::chrono::seconds(2);  // restart.patience
+  Duration patience = std::chrono::milliseconds(100);  // restart.patience
   // For the taker to take on what it was sent.
   Duration taken = std::chrono::seconds(3);
   Duration drain = std::chrono::minutes(5);  // restart.drain

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "net/descriptor.h"
 #include "net/inherited.h"
 #include "proxy/handover/channel.h"

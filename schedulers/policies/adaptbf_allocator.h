@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 #include "base/wide.h"
 
 namespace vpfs {

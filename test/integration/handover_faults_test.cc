@@ -1,4 +1,4 @@
-// Hand-overs that fail at each step, and what anybody may do with the socket.
+// Hand-overs that fail at each step, and what other users may do with the socket.
 
 #include <csignal>
 #include <filesystem>
@@ -159,7 +159,7 @@ TEST(HandoverFaults, AnotherUserCannotTakeOver) {
   expect_read(link, 1);
 }
 
-// Stands between the two processes, and does something to one of them at one of the steps.
+// Is between the two processes, and does something to one of them at one of the steps.
 class Between {
  public:
   enum class Step { hello, belongings, ready, state, taken, go };

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "control/host/host.h"
@@ -44,6 +45,8 @@ class Successor final : private GivingProgram {
   // Opens the socket at `path`, or takes it from the process before. The error names the path.
   [[nodiscard]] Result<void> open(const std::string& path, net::Inherited* inherited);
   void start(std::function<Restart()> settings);
+  // The socket and its lock, by the names that open() looks for.
+  [[nodiscard]] std::vector<std::pair<std::string, int>> listeners() const;
   // The host has ended. Returns when the thread has.
   void stop();
 

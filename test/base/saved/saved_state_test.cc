@@ -1,4 +1,4 @@
-#include "base/saved_state.h"
+#include "base/saved/saved_state.h"
 
 #include <gtest/gtest.h>
 

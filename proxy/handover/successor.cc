@@ -1,4 +1,4 @@
-#include "proxy/successor.h"
+#include "proxy/handover/successor.h"
 
 #include <algorithm>
 #include <array>
@@ -55,6 +55,11 @@ Result<void> Successor::open(const std::string& path, net::Inherited* inherited)
   if (!listener) return fail("restart.socket: " + listener.error().message, listener.error().code);
   listener_.emplace(std::move(*listener));
   return {};
+}
+
+std::vector<std::pair<std::string, int>> Successor::listeners() const {
+  if (!listener_) return {};
+  return {{kSocket, listener_->native_handle()}, {kSocketLock, listener_->lock_handle()}};
 }
 
 void Successor::start(std::function<Restart()> settings) {
@@ -152,8 +157,7 @@ Belongings Successor::offer() {
     belongings.state = std::move(offer.state);
     belongings.descriptors = std::move(offer.descriptors);
     belongings.descriptors.emplace_back(kListener, parts_.listener.native_handle());
-    belongings.descriptors.emplace_back(kSocket, listener_->native_handle());
-    belongings.descriptors.emplace_back(kSocketLock, listener_->lock_handle());
+    for (auto& each : listeners()) belongings.descriptors.push_back(std::move(each));
   });
   belongings.state.add_list("learnt").push_back(parts_.shared.save_learnt());
   return belongings;
@@ -259,7 +263,10 @@ std::optional<SavedState> Successor::changes() {
 }
 
 std::size_t Successor::left() {
-  return stopping_ ? 0 : parts_.shared.counters.connections_open.load();
+  if (stopping_) return 0;
+  // What the process before has left comes here, and goes on to the next one.
+  const std::size_t to_come = parts_.shared.has_predecessor ? 1 : 0;
+  return parts_.shared.counters.connections_open + to_come;
 }
 
 void Successor::start_program(const std::string& binary, const std::string& config_file,
