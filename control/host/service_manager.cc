@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -58,7 +59,10 @@ void notify(std::string_view text, std::span<const int> descriptors) {
     first->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(first), descriptors.data(), sizeof(int));
   }
-  if (!socket || ::sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+  // The kernel queues few messages for a manager that is busy.
+  const timeval patience = {.tv_sec = 5, .tv_usec = 0};
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  if (!socket || ::sendmsg(socket.get(), &message, MSG_NOSIGNAL) < 0) {
     spdlog::warn("the service manager at {} does not listen", path);
   }
 }

@@ -157,8 +157,12 @@ class Giver {
     return channel_.send(HandoverKind::go, {}, kAnswer);
   }
 
-  // The new program is told why, if it is there.
+  // The new program is told why, if it is there. It may have said something itself before it ended.
   vpfs::Error tell(vpfs::Error why) {
+    if (why.code && channel_.is_readable(Duration::zero())) {
+      const Result<HandoverMessage> said = channel_.receive(kAnswer);
+      if (!said && !said.error().code) why.message = said.error().message;
+    }
     (void)channel_.send(HandoverKind::failed, text_state(why.message), kAnswer);
     return why;
   }

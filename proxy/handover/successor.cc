@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log/log.h"
 #include "base/signal_block.h"
 #include "net/start_thread.h"
 #include "proxy/session.h"
@@ -106,7 +107,7 @@ void Successor::ended(const Result<HandedOver>& outcome) {
   if (outcome) return parts_.host.stop();
   const std::string line =
       fmt::format("no process has taken over, this one goes on: {}", outcome.error().message);
-  spdlog::error("{}", line);
+  log_answer(spdlog::level::err, line);
   tell(fail(line));
 }
 

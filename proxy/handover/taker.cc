@@ -19,7 +19,7 @@ constexpr Duration kAnswered = 5s;
 constexpr Duration kMore = 10s;
 // How long it may take to say `go`, which is all that it does then.
 constexpr Duration kGo = 5s;
-constexpr Duration kBetweenLooks = 200ms;
+constexpr Duration kBetweenReads = 200ms;
 
 Result<Predecessor::Connection> connection_of(HandoverMessage message) {
   if (message.descriptors.size() != 2) {
@@ -106,7 +106,7 @@ void Predecessor::receive_the_rest(Later later) {
   const SignalBlock blocked;
   rest_ = std::jthread([this, later = std::move(later)](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      if (!channel_.is_readable(kBetweenLooks)) continue;
+      if (!channel_.is_readable(kBetweenReads)) continue;
       Result<HandoverMessage> message = channel_.receive(kAnswered);
       if (!message) return later.end(false);
       if (message->kind == HandoverKind::end) return later.end(true);

@@ -109,6 +109,7 @@ void AdapTbf::restore(AppId app, const SavedState& from, TimePoint now) {
     if (!std::exchange(job.has_bucket, true)) with_bucket_.push_back(index);
     job.bucket_period = static_cast<std::uint8_t>(period_);
     limits_.set_rate(app, saved.number("rate"), saved.number("burst"), true, now);
+    tbf_.limits_changed(app, now);  // the queue is a backlog from now on
     limits_.restore(app, saved.child("limits"), now);
   }
   tbf_.limits_changed(app, now);

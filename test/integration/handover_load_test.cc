@@ -14,7 +14,7 @@
 namespace vpfs::test {
 namespace {
 
-constexpr const char* kApplications =
+constexpr const char* kLoadInHandover =
     "  - {name: large, processes: 4, outstanding: 4, size: 1 MiB, read_percent: 50,\n"
     "     pattern: random, file_size: 16 MiB}\n"
     "  - {name: huge, processes: 2, outstanding: 2, size: 4 MiB, read_percent: 50,\n"
@@ -25,7 +25,7 @@ constexpr const char* kApplications =
     "     pattern: random, file_size: 1 MiB}\n";
 
 // The proxy of an embedded server.
-ProxySettings settings_of(std::uint16_t upstream, const std::string& policy, unsigned workers) {
+ProxySettings settings_for_load(std::uint16_t upstream, const std::string& policy, unsigned workers) {
   return {.upstream = upstream,
           .workers = workers,
           .policy = policy,
@@ -38,7 +38,7 @@ ProxySettings settings_of(std::uint16_t upstream, const std::string& policy, uns
 // Hands over again and again while the load runs.
 void expect_unnoticed(const std::vector<std::string>& policies, int hand_overs) {
   const ReservedPort port;
-  ProxySettings settings = settings_of(port.number(), policies.front(), 2);
+  ProxySettings settings = settings_for_load(port.number(), policies.front(), 2);
   ProxyProcess proxy(settings);
   const TemporaryDirectory directory;
   Process server({program("vpfs-server"), "--server", "s0", "--config",
@@ -50,7 +50,7 @@ void expect_unnoticed(const std::vector<std::string>& policies, int hand_overs) 
                                               port.address(), proxy.port()))});
   ASSERT_TRUE(server.wait_for_line("ready")) << server.errors();
   LoadRun load({.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy.port()),
-                .applications = kApplications,
+                .applications = kLoadInHandover,
                 .duration = ""});
   ASSERT_TRUE(load.wait_until_begun()) << load.text();
   std::vector<Process> olds;

@@ -22,7 +22,7 @@ void expect_end(Process& old) {
                           << old.errors();
 }
 
-void expect_read(ProxiedLink& link, orangefs::Tag tag) {
+void expect_relayed(ProxiedLink& link, orangefs::Tag tag) {
   const Buffer request = small_read_request(tag, {.size = 4096});
   ASSERT_TRUE(link.client.send(request));
   const auto arrived = link.server.receive();
@@ -40,23 +40,22 @@ TEST(Handover, ConnectionsAtRestGoAlongAndTheStatusGoesOn) {
   ProxyProcess proxy({.upstream = server.port(), .workers = 2});
   ProxiedLink one = open_link(proxy, server);
   ProxiedLink two = open_link(proxy, server);
-  expect_read(one, 1);
-  expect_read(two, 2);
+  expect_relayed(one, 1);
+  expect_relayed(two, 2);
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   const pid_t before = proxy.process().pid();
   Process old = proxy.hand_over();
   expect_end(old);
-  EXPECT_EQ(old.pid(), -1 == before ? 0 : old.pid());
   nlohmann::json status = proxy.status();
   EXPECT_EQ(status["pid"], proxy.process().pid());
   EXPECT_NE(proxy.process().pid(), before);
   EXPECT_EQ(status["connections"]["open"], 2);
   EXPECT_EQ(status["connections"]["total"], 2);
   EXPECT_EQ(status["virtual_pfs"][0]["done_requests"], 2);
-  expect_read(one, 3);
-  expect_read(two, 4);
+  expect_relayed(one, 3);
+  expect_relayed(two, 4);
   ProxiedLink three = open_link(proxy, server);
-  expect_read(three, 5);
+  expect_relayed(three, 5);
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   status = proxy.status();
   EXPECT_EQ(status["virtual_pfs"][0]["done_requests"], 5);
@@ -92,8 +91,8 @@ TEST(Handover, AHeldRequestGoesAlongAndARequestAtTheServerKeepsItsSlot) {
   ASSERT_TRUE(waiting.server.send(read));
   EXPECT_EQ(waiting.client.receive().value().bytes(), read);
   expect_end(old);
-  expect_read(busy, 2);
-  expect_read(waiting, 8);
+  expect_relayed(busy, 2);
+  expect_relayed(waiting, 8);
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   const nlohmann::json status = proxy.status();
   EXPECT_EQ(status["connections"]["open"], 2);
@@ -114,11 +113,11 @@ TEST(Handover, AConnectionInMidMessageFollowsWhenTheMessageEnds) {
   EXPECT_TRUE(old.running());
   EXPECT_EQ(proxy.status()["connections"]["open"], 0);
   ASSERT_TRUE(link.client.send(whole.subspan(100'000)));
-  const Buffer rest = link.server.receive_bytes(100'000);
+  const Buffer rest = link.server.receive_bytes(message.size() - 100'000);
   EXPECT_TRUE(std::ranges::equal(rest, whole.subspan(100'000)));
   expect_end(old);
   EXPECT_EQ(proxy.status()["connections"]["open"], 1);
-  expect_read(link, 2);
+  expect_relayed(link, 2);
 }
 
 TEST(Handover, HalfAHeaderAndBytesThatAClientDoesNotTakeGoAlong) {
@@ -146,7 +145,8 @@ TEST(Handover, AfterTheDrainTheRestIsClosedWithALineThatSaysHowMany) {
       {.upstream = server.port(), .restart = "patience: 10 ms, drain: 300 ms"});
   ProxiedLink stuck = open_link(proxy, server);
   ProxiedLink good = open_link(proxy, server);
-  ASSERT_TRUE(stuck.client.send(std::span(data_message(1, Buffer(1000))).first(500)));
+  const Buffer half = data_message(1, Buffer(1000));
+  ASSERT_TRUE(stuck.client.send(std::span(half).first(500)));
   ASSERT_EQ(stuck.server.receive_bytes(500).size(), 500U);
   Process old = proxy.hand_over();
   EXPECT_TRUE(old.wait_for_line(
@@ -154,7 +154,7 @@ TEST(Handover, AfterTheDrainTheRestIsClosedWithALineThatSaysHowMany) {
       << old.errors();
   expect_end(old);
   EXPECT_TRUE(stuck.client.closed_by_peer());
-  expect_read(good, 2);
+  expect_relayed(good, 2);
 }
 
 TEST(Handover, AnotherPolicyMoreWorkersAndOtherRulesTakeOverToo) {
@@ -167,14 +167,14 @@ TEST(Handover, AnotherPolicyMoreWorkersAndOtherRulesTakeOverToo) {
   orangefs::Tag tag = 0;
   unsigned round = 0;
   for (const std::string& policy : policies) {
-    expect_read(link, ++tag);
+    expect_relayed(link, ++tag);
     settings.policy = policy;
     settings.workers = 1 + ++round % 3;
     settings.virtual_pfs = fmt::format("default: {{weight: {}}}", round);
     proxy.use_config(proxy.write_config(settings, fmt::format("{}.yaml", round)));
     Process old = proxy.hand_over();
     expect_end(old);
-    expect_read(other, ++tag);
+    expect_relayed(other, ++tag);
     EXPECT_EQ(proxy.status()["policy"], policy);
     EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], tag);
   }
@@ -184,20 +184,20 @@ TEST(Handover, ABadConfigurationLeavesTheOldProcessAsItWas) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
   ProxiedLink link = open_link(proxy, server);
-  expect_read(link, 1);
+  expect_relayed(link, 1);
   Process bad = proxy.fail_to_hand_over(
       proxy.write_config({.upstream = server.port(), .policy = "nonsense"}, "bad.yaml"));
   EXPECT_NE(bad.wait()->code, 0);
   EXPECT_TRUE(proxy.logs("no process has taken over, this one goes on: waited for the new program "
                          "to be ready"));
-  expect_read(link, 2);
+  expect_relayed(link, 2);
   Process other = proxy.fail_to_hand_over(
       proxy.write_config({.upstream = server.port(), .protocol = "beegfs"}, "beegfs.yaml"));
   EXPECT_TRUE(proxy.logs("proxy.protocol is beegfs, and was orangefs"));
-  expect_read(link, 3);
+  expect_relayed(link, 3);
   Process old = proxy.hand_over();
   expect_end(old);
-  expect_read(link, 4);
+  expect_relayed(link, 4);
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ class Relay {
   std::set<IoKey> outstanding_;
 };
 
-void expect_same(std::string_view folder) {
+void expect_same(std::string_view folder, std::size_t least) {
   const Protocol& protocol = *find_protocol(folder);
   std::size_t hand_overs = 0;
   for (const std::string& file : capture_files(folder)) {
@@ -133,11 +133,11 @@ void expect_same(std::string_view folder) {
       EXPECT_TRUE(stays.done == moves.done) << streams[i].name;
     }
   }
-  EXPECT_GT(hand_overs, 1000U) << folder;
+  EXPECT_GT(hand_overs, least) << folder;
 }
 
-TEST(ConversationSuccession, OrangefsCapturesAreRelayedAlike) { expect_same("orangefs"); }
-TEST(ConversationSuccession, BeegfsCapturesAreRelayedAlike) { expect_same("beegfs"); }
+TEST(ConversationSuccession, OrangefsCapturesAreRelayedAlike) { expect_same("orangefs", 800); }
+TEST(ConversationSuccession, BeegfsCapturesAreRelayedAlike) { expect_same("beegfs", 300); }
 
 // Nothing that a conversation is told makes it wait for ever, or use more memory than it may.
 TEST(ConversationSuccession, AStateOfNonsenseIsHarmless) {

@@ -123,19 +123,20 @@ class Side {
 };
 
 // Whether a scheduler that is handed over `times` times sends the same requests in the same order
-// as one that is not.
-void expect_same_order(const PolicyKind& policy, const SchedulerSettings& settings,
+// as one that is not. Returns how many requests were queued at the hand-overs.
+std::size_t expect_same_order(const PolicyKind& policy, const SchedulerSettings& settings,
                        std::uint64_t seed) {
   Side stays(policy, settings, seed);
   Side moves(policy, settings, seed);
   std::mt19937_64 random(seed);
   TimePoint now = TimePoint{} + 1h;
+  std::size_t queued = 0;
   for (int round = 0; round < 4; ++round) {
     for (int step = 0; step < 1500; ++step, now += kStep) {
       // Some flows pause, so that others are alone for a while.
       for (std::uint32_t app = 0; app < kFlows; ++app) {
         const bool pauses = (step / 300 + static_cast<int>(app) + round) % 4 == 0;
-        if (pauses || random() % 40 != 0) continue;
+        if (pauses || random() % 12 != 0) continue;
         const Bytes size = {4096 * (1 + random() % 64)};
         const auto traffic_class = static_cast<std::uint8_t>(app % 2);
         stays.arrive(app, size, traffic_class, now);
@@ -149,10 +150,13 @@ void expect_same_order(const PolicyKind& policy, const SchedulerSettings& settin
       stays.turn(now, false);
       moves.turn(now, false);
     }
-    ASSERT_EQ(stays.sent(), moves.sent()) << policy.name << ", seed " << seed << ", round " << round;
-    ASSERT_GT(moves.scheduler().queued(), 0U) << "nothing is queued: the test shows little";
+    EXPECT_TRUE(stays.sent() == moves.sent())
+        << policy.name << ", seed " << seed << ", round " << round;
+    if (::testing::Test::HasFailure()) break;
+    queued += moves.scheduler().queued();
     moves.hand_over(now);
   }
+  return queued;
 }
 
 SchedulerSettings settings_of(bool anticipates) {
@@ -165,10 +169,12 @@ SchedulerSettings settings_of(bool anticipates) {
 
 TEST(Succession, EveryPolicyGoesOnInTheSameOrder) {
   for (const PolicyKind* policy : known_policies()) {
+    std::size_t queued = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      expect_same_order(*policy, settings_of(false), seed);
-      if (HasFatalFailure()) return;
+      queued += expect_same_order(*policy, settings_of(false), seed);
+      if (HasFailure()) return;
     }
+    EXPECT_GT(queued, 1000U) << policy->name << ": the test shows little";
   }
 }
 
@@ -178,8 +184,8 @@ TEST(Succession, EveryPolicyGoesOnInTheSameOrderWithTrafficClasses) {
       SchedulerSettings settings = settings_of(false);
       settings.classes = {.mode = mode, .classes = {{.name = "a", .share = 3}, {.name = "b"}}};
       for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-        expect_same_order(*policy, settings, seed);
-        if (HasFatalFailure()) return;
+        (void)expect_same_order(*policy, settings, seed);
+        if (HasFailure()) return;
       }
     }
   }
