@@ -145,10 +145,10 @@ class Conversation {
   // Whether only I/O that was held is under way, as far as the protocol shows.
   [[nodiscard]] virtual bool at_rest() const = 0;
 
-  // For a successor that goes on with the connection. `may_be_saved`: apart from held requests, only
-  // answers to requests that were not held are due. REQUIRES (all): both streams are at a boundary,
-  // and no request that was held is at the data server. The successor restores before next(), and
-  // is shown the held requests again.
+  // For a successor that goes on with the connection. `may_be_saved`: apart from held requests,
+  // only answers to requests that were not held are due. REQUIRES (all): both streams are at a
+  // boundary, and no request that was held is at the data server. The successor restores before
+  // next(), and is shown the held requests again.
   [[nodiscard]] virtual bool may_be_saved() const = 0;
   virtual void save(SavedState& to) = 0;
   virtual void restore(const SavedState& from) = 0;

@@ -50,17 +50,16 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   std::optional<control::Handed> handed;
   net::Inherited* const inherited = predecessor == nullptr ? open : &predecessor->inherited();
   if (predecessor != nullptr) handed.emplace(*inherited, predecessor->offered());
-  Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config),
-                                                   handed ? &*handed : nullptr);
+  Result<control::Live> live =
+      control::Live::load(std::make_shared<const Config>(config), handed ? &*handed : nullptr);
   VPFS_TRY(live);
   std::unique_ptr<Proxy> proxy(new Proxy(std::move(*live), std::move(file), names, clock,
                                          std::move(upstream), handed ? &*handed : nullptr,
                                          inherited));
   proxy->predecessor_ = predecessor;
   VPFS_TRY(proxy->host_.lock_status_file());
-  Result<net::Listener> listener =
-      net::Listener::open(proxy->host_.context(), *listen,
-                          net::Inherited::take_from(inherited, Successor::kListener));
+  Result<net::Listener> listener = net::Listener::open(
+      proxy->host_.context(), *listen, net::Inherited::take_from(inherited, Successor::kListener));
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
   VPFS_TRY(proxy->host_.open(net::to_string(proxy->local_endpoint())));
@@ -150,10 +149,10 @@ void Proxy::run() {
              },
          .end =
              [this](bool as_planned) {
-               if (!as_planned) spdlog::warn("the process before is gone, with what was left there");
-               dispatcher_.act(shared_.clock.now(), [&](stage::Stage& stage, TimePoint) {
-                 stage.vacate_predecessor();
-               });
+               if (!as_planned)
+                 spdlog::warn("the process before is gone, with what was left there");
+               dispatcher_.act(shared_.clock.now(),
+                               [&](stage::Stage& stage, TimePoint) { stage.vacate_predecessor(); });
                workers_.front()->wake_up();
                shared_.has_predecessor = false;
              }});
@@ -188,8 +187,8 @@ Result<void> Proxy::take_on(Predecessor::Everything all) {
   shared_.restore_counters(all.state.child("proxy"));
   dispatcher_.act(now, [&](stage::Stage& stage, TimePoint at) { stage.restore(stage_state, at); });
   for (Predecessor::Connection& each : all.connections) {
-    VPFS_TRY(workers_[next_worker_]->take(each.state, std::move(each.client),
-                                          std::move(each.server)));
+    VPFS_TRY(
+        workers_[next_worker_]->take(each.state, std::move(each.client), std::move(each.server)));
     next_worker_ = (next_worker_ + 1) % workers_.size();
   }
   // Requests queue up in the order of their arrival, whichever worker has them.
@@ -202,9 +201,8 @@ Result<void> Proxy::take_on(Predecessor::Everything all) {
     return std::tuple(io->arrival, io->worker, io->number);
   });
   dispatcher_.arrive(held, now);
-  dispatcher_.act(now, [&](stage::Stage& stage, TimePoint at) {
-    stage.restore_schedulers(stage_state, at);
-  });
+  dispatcher_.act(
+      now, [&](stage::Stage& stage, TimePoint at) { stage.restore_schedulers(stage_state, at); });
   spdlog::info("took over {} connections with {} held requests", all.connections.size(),
                held.size());
   return {};

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <functional>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,10 +15,10 @@
 #include "control/host/host.h"
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
+#include "proxy/handover/successor.h"
 #include "proxy/handover/taker.h"
 #include "proxy/pump/spare_memory.h"
 #include "proxy/shared_state.h"
-#include "proxy/handover/successor.h"
 #include "proxy/worker.h"
 #include "proxy/worker_settings.h"
 

@@ -93,7 +93,8 @@ int run(int argc, char** argv) {
     if (predecessor) predecessor->tell_failure(vpfs::joined(errors.lines(), "; "));
     return kBadUsage;
   }
-  if (!only_check) return serve(*config, path, errors, names, predecessor ? &*predecessor : nullptr);
+  if (!only_check)
+    return serve(*config, path, errors, names, predecessor ? &*predecessor : nullptr);
   for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
   std::cout << path << ": ok\n" << vpfs::proxy::to_summary(*config);
   return 0;

@@ -39,8 +39,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
 
   void start();
 
-  // A hand-over. pack(): the session stops moving anything, and says what a successor needs to go on
-  // with its two connections; nothing: it is not at a boundary. unpack(): it goes on itself.
+  // A hand-over. pack(): the session stops moving anything, and says what a successor needs to go
+  // on with its two connections; nothing: it is not at a boundary. unpack(): it goes on itself.
   [[nodiscard]] std::optional<SavedState> pack();
   void unpack();
   [[nodiscard]] bool packed() const { return packed_; }

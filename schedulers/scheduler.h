@@ -130,8 +130,8 @@ class Scheduler {
     for (const Class& each : classes_) each.policy->forget_elsewhere(now);
   }
 
-  // For a successor in another process, as Policy has them. Its own limits are saved with the flows;
-  // limits that schedulers share are up to their owner, as is the load.
+  // For a successor in another process, as Policy has them. Its own limits are saved with the
+  // flows; limits that schedulers share are up to their owner, as is the load.
   void save_all(TimePoint now, SavedState& to);
   void save(AppId app, TimePoint now, SavedState& to);
   void restore_all(const SavedState& from, TimePoint now);

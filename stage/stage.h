@@ -85,8 +85,8 @@ class Stage {
   // kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
   void arrive(Held& io, TimePoint now);
 
-  // The request has arrived at the stage's predecessor, which has counted it, and arrives here next,
-  // or is parked. REQUIRES: as arrive().
+  // The request has arrived at the stage's predecessor, which has counted it, and arrives here
+  // next, or is parked. REQUIRES: as arrive().
   void readmit(Held& io, TimePoint now);
 
   // Appends the requests that may go to the data server now (State::released) and those to refuse
@@ -209,10 +209,10 @@ class Stage {
   [[nodiscard]] std::size_t unscheduled() const { return unscheduled_outstanding_; }
 
   // For a successor in another process, whose rows have other numbers: names count. save(): all
-  // counters, what coordinators allow, and the schedulers. The successor takes the first two on with
-  // restore(), before any request; then its requests arrive again (readmit()), and then it takes on
-  // the schedulers with restore_schedulers(). `save_changes()`: what was counted, and what has come
-  // back from the data server, since it was called last, or save() was; nothing: nothing.
+  // counters, what coordinators allow, and the schedulers. The successor takes the first two on
+  // with restore(), before any request; then its requests arrive again (readmit()), and then it
+  // takes on the schedulers with restore_schedulers(). `save_changes()`: what was counted, and what
+  // has come back from the data server, since it was called last, or save() was; nothing: nothing.
   [[nodiscard]] SavedState save(TimePoint now);
   [[nodiscard]] std::optional<SavedState> save_changes(TimePoint now);
   void restore(const SavedState& from, TimePoint now);

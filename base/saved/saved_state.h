@@ -92,9 +92,10 @@ concept Time = std::same_as<T, Duration> || std::same_as<T, TimePoint>;
 template <typename T>
 concept Unit = requires(T value) {
   { value.count } -> std::convertible_to<std::uint64_t>;
-} && sizeof(T) == sizeof(std::uint64_t);
+}
+&&sizeof(T) == sizeof(std::uint64_t);
 template <typename T>
-concept Plain = Number<T> || Time<T> || (Unit<T> && !Time<T>);
+concept Plain = Number<T> || Time<T> ||(Unit<T> && !Time<T>);
 
 template <Plain T>
 [[nodiscard]] std::uint64_t number_of(const T& value) {

@@ -48,14 +48,13 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
            .gate = gate_,
            .program = program_,
            .names = names_,
-           .look_up = [this](
-                          const WantedNames& names, NameLookups::For what,
-                          NameLookups::Done done) {
-             auto then = [this, done = std::move(done)](const std::optional<std::string>& why) {
-               run_or_defer([done, why] { done(why); });
-             };
-             lookups_.fetch(names, std::move(then), what);
-           },
+           .look_up =
+               [this](const WantedNames& names, NameLookups::For what, NameLookups::Done done) {
+                 auto then = [this, done = std::move(done)](const std::optional<std::string>& why) {
+                   run_or_defer([done, why] { done(why); });
+                 };
+                 lookups_.fetch(names, std::move(then), what);
+               },
            .clock = clock_,
            .now = wall_clock_now,
            .history = std::move(live_.history)}),

@@ -136,7 +136,7 @@ class Host {
   const std::string file_;
   HostNames& names_;
   Live live_;
-  std::optional<Handed> handed_;  // until run()
+  std::optional<Handed> handed_;         // until run()
   net::Inherited* inherited_ = nullptr;  // likewise
   WallTime started_;
   std::string address_;

@@ -71,7 +71,8 @@ void Host::leave() {
 }
 
 void Host::refuse_late(const Answer& answer) {
-  answer(make_error(Error::UNAVAILABLE, kTakenOver, "another process has just taken over: ask again"));
+  answer(
+      make_error(Error::UNAVAILABLE, kTakenOver, "another process has just taken over: ask again"));
 }
 
 void Host::save(SavedState& to) const {

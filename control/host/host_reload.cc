@@ -39,11 +39,10 @@ void Host::reload(Reloaded done) {
     again.config = program_.read(again.errors, *live_.file, names_);
     done(reload_now(again));
   };
-  lookups_.fetch_anew(
-      read->names.names(),
-      [this, reload_it = std::move(reload_it)](const std::optional<std::string>& problem) {
-        run_or_defer([reload_it, problem] { reload_it(problem); });
-      });
+  lookups_.fetch_anew(read->names.names(), [this, reload_it = std::move(reload_it)](
+                                               const std::optional<std::string>& problem) {
+    run_or_defer([reload_it, problem] { reload_it(problem); });
+  });
 }
 
 std::shared_ptr<Host::ReadFile> Host::read_file() {

@@ -45,8 +45,7 @@ void notify(std::string_view text, std::span<const int> descriptors) {
   iovec part = {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
   msghdr message = {};
   message.msg_name = &address;
-  message.msg_namelen =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+  message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};

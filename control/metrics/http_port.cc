@@ -72,8 +72,7 @@ class HttpPort::State {
   State& operator=(const State&) = delete;
 
   Result<net::Endpoint> listen(const net::Endpoint& endpoint, net::Descriptor inherited) {
-    Result<net::Listener> listener =
-        net::Listener::open(context_, endpoint, std::move(inherited));
+    Result<net::Listener> listener = net::Listener::open(context_, endpoint, std::move(inherited));
     VPFS_TRY(listener);
     listener_.emplace(std::move(*listener));
     return listener_->local_endpoint();

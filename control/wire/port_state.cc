@@ -98,8 +98,8 @@ Result<void> PortState::open(const PortConfig& config, Settings settings,
   if (!config.tcp.empty()) {
     const auto endpoint = net::resolve_endpoint(config.tcp);
     if (!endpoint) return problem("tcp", endpoint.error());
-    auto listener = net::Listener::open(context_, *endpoint,
-                                         net::Inherited::take_from(inherited, kTcpName));
+    auto listener =
+        net::Listener::open(context_, *endpoint, net::Inherited::take_from(inherited, kTcpName));
     if (!listener) return problem("tcp", listener.error());
     tcp_listener_.emplace(std::move(*listener));
   }

@@ -113,8 +113,8 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
 void read_restart(ConfigReader reader, Config& config, const Config* running) {
   Restart& restart = config.restart;
   if (reader.get("socket", &restart.socket) && restart.socket.size() > net::kMostSocketPath) {
-    reader.report("socket", fmt::format("the path of a socket has 1 to {} bytes",
-                                        net::kMostSocketPath));
+    reader.report("socket",
+                  fmt::format("the path of a socket has 1 to {} bytes", net::kMostSocketPath));
   }
   reader.get("patience", &restart.patience, Duration::zero(), std::chrono::minutes(1));
   reader.get("drain", &restart.drain, Duration::zero(), kLongest);

@@ -38,7 +38,7 @@ struct Timeouts {
 // A new process takes over (docs/decisions/0065-hot-restart.md).
 struct Restart {
   std::string socket;  // where it dials; "": beside the control socket, if there is one
-  Duration patience = std::chrono::milliseconds(100);
+  Duration patience = std::chrono::milliseconds(30);
   Duration drain = std::chrono::minutes(5);
 };
 

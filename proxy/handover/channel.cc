@@ -58,7 +58,8 @@ Result<void> HandoverChannel::wait(short events, TimePoint deadline) {
     const Duration left = std::max(deadline - time_now(), Duration::zero());
     pollfd entry = {.fd = socket_.get(), .events = events, .revents = 0};
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-    const int ready = ::poll(&entry, 1, static_cast<int>(std::min<std::int64_t>(milliseconds, 1000)));
+    const int ready =
+        ::poll(&entry, 1, static_cast<int>(std::min<std::int64_t>(milliseconds, 1000)));
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR) return problem("the hand-over's socket");
     if (time_now() >= deadline) {
@@ -124,8 +125,7 @@ Result<void> HandoverChannel::read(void* to, std::size_t size, TimePoint deadlin
     message.msg_iovlen = 1;
     message.msg_control = control.data();
     message.msg_controllen = control.size();
-    const ssize_t received =
-        ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const ssize_t received = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (received == 0) {
       return fail("the other program is gone", std::make_error_code(std::errc::connection_reset));
     }

@@ -35,8 +35,8 @@ Result<int> check_peer(int socket) {
   const Result<net::PeerCredentials> peer = net::peer_credentials(socket);
   VPFS_TRY(peer);
   if (peer->uid == 0 || peer->uid == ::geteuid()) return peer->pid;
-  return fail(fmt::format("uid {} may not take over: only root and uid {} may", peer->uid,
-                          ::geteuid()));
+  return fail(
+      fmt::format("uid {} may not take over: only root and uid {} may", peer->uid, ::geteuid()));
 }
 
 class Giver {
@@ -90,8 +90,8 @@ class Giver {
     VPFS_TRY(hello);
     const std::uint64_t least = hello->state.number("least");
     const std::uint64_t most = hello->state.number("most");
-    const bool fits = hello->kind == HandoverKind::hello && least <= kHandoverVersion &&
-                      kHandoverVersion <= most;
+    const bool fits =
+        hello->kind == HandoverKind::hello && least <= kHandoverVersion && kHandoverVersion <= most;
     if (fits) return {};
     const std::string text =
         fmt::format("the program hands over by version {}, and {} by versions {} to {}",

@@ -72,14 +72,14 @@ struct HandoverTimes {
   Duration hello = std::chrono::seconds(2);
   // For the taker to open what it needs.
   Duration ready = std::chrono::seconds(10);
-  Duration patience = std::chrono::milliseconds(100);  // restart.patience
+  Duration patience = std::chrono::milliseconds(30);  // restart.patience
   // For the taker to take on what it was sent.
   Duration taken = std::chrono::seconds(3);
   Duration drain = std::chrono::minutes(5);  // restart.drain
 };
 
-// Hands the program over to the peer of the socket, and returns when nothing is left of it. An error
-// leaves the program as it was.
+// Hands the program over to the peer of the socket, and returns when nothing is left of it. An
+// error leaves the program as it was.
 [[nodiscard]] Result<HandedOver> hand_over(GivingProgram& program, net::Descriptor socket,
                                            const HandoverTimes& times);
 

@@ -1,12 +1,12 @@
 // How a session goes from one process to another.
 
+#include "proxy/session.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-
-#include "proxy/session.h"
 
 namespace vpfs::proxy {
 namespace {

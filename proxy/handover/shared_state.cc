@@ -1,8 +1,8 @@
 // What the whole proxy tells a successor in another process.
+#include "proxy/shared_state.h"
+
 #include <array>
 #include <utility>
-
-#include "proxy/shared_state.h"
 
 namespace vpfs::proxy {
 namespace {

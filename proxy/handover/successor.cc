@@ -48,11 +48,10 @@ std::string own_program() {
 
 Result<void> Successor::open(const std::string& path, net::Inherited* inherited) {
   if (path.empty()) return {};
-  net::UnixListener::Handed handed = {
-      .socket = net::Inherited::take_from(inherited, kSocket),
-      .lock = net::Inherited::take_from(inherited, kSocketLock)};
-  Result<net::UnixListener> listener = net::UnixListener::open(parts_.host.context(), path, kMode,
-                                                               {}, std::move(handed));
+  net::UnixListener::Handed handed = {.socket = net::Inherited::take_from(inherited, kSocket),
+                                      .lock = net::Inherited::take_from(inherited, kSocketLock)};
+  Result<net::UnixListener> listener =
+      net::UnixListener::open(parts_.host.context(), path, kMode, {}, std::move(handed));
   if (!listener) return fail("restart.socket: " + listener.error().message, listener.error().code);
   listener_.emplace(std::move(*listener));
   return {};
@@ -170,9 +169,8 @@ void Successor::withdraw() {
 
 void Successor::freeze() {
   parts_.dispatcher.freeze(true);
-  on_workers([](Worker& worker, std::function<void()> done) {
-    worker.take_released(std::move(done));
-  });
+  on_workers(
+      [](Worker& worker, std::function<void()> done) { worker.take_released(std::move(done)); });
 }
 
 std::size_t Successor::outstanding() {
@@ -201,9 +199,8 @@ SavedState Successor::state() {
   on_main([&] { parts_.host.save(state); });
   state.add_list("proxy").push_back(parts_.shared.save_counters());
   SavedState stage;
-  parts_.dispatcher.inspect(parts_.clock.now(), [&](stage::Stage& of, TimePoint now) {
-    stage = of.save(now);
-  });
+  parts_.dispatcher.inspect(parts_.clock.now(),
+                            [&](stage::Stage& of, TimePoint now) { stage = of.save(now); });
   state.add_list("stage").push_back(std::move(stage));
   return state;
 }
@@ -257,9 +254,8 @@ std::vector<PackedConnection> Successor::wait_for_more(Duration patience) {
 
 std::optional<SavedState> Successor::changes() {
   std::optional<SavedState> changes;
-  parts_.dispatcher.inspect(parts_.clock.now(), [&](stage::Stage& of, TimePoint now) {
-    changes = of.save_changes(now);
-  });
+  parts_.dispatcher.inspect(
+      parts_.clock.now(), [&](stage::Stage& of, TimePoint now) { changes = of.save_changes(now); });
   return changes;
 }
 
@@ -314,9 +310,8 @@ void Successor::watch_program() {
     program_ = -1;
     if (busy_) return;
     tell(fail(fmt::format("the new program ended before it took over ({}); this one goes on",
-                          WIFEXITED(status)
-                              ? fmt::format("exit code {}", WEXITSTATUS(status))
-                              : fmt::format("signal {}", WTERMSIG(status)))));
+                          WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
+                                            : fmt::format("signal {}", WTERMSIG(status)))));
   });
 }
 

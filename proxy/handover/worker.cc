@@ -1,12 +1,13 @@
 // How sessions go from the workers of one process to those of another.
 
+#include "proxy/worker.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/session.h"
-#include "proxy/worker.h"
 
 namespace vpfs::proxy {
 
@@ -84,8 +85,7 @@ Result<std::shared_ptr<Session>> Worker::restore(const SavedState& state, net::D
   const Result<net::Endpoint> peer = net::remote_endpoint(client.get());
   // The client may have gone in between, which its session finds out.
   const net::Endpoint endpoint = peer ? net::unmapped(*peer) : net::Endpoint();
-  auto session =
-      std::make_shared<Session>(*this, std::move(client), std::move(server), endpoint);
+  auto session = std::make_shared<Session>(*this, std::move(client), std::move(server), endpoint);
   sessions_.insert(session);
   ++shared_.counters.connections_open;
   Result<void> restored = session->restore(state);
@@ -93,8 +93,7 @@ Result<std::shared_ptr<Session>> Worker::restore(const SavedState& state, net::D
   return session;
 }
 
-Result<void> Worker::take(const SavedState& state, net::Descriptor client,
-                          net::Descriptor server) {
+Result<void> Worker::take(const SavedState& state, net::Descriptor client, net::Descriptor server) {
   taking_ = true;
   const PumpThread::Event event(pump_thread_);
   VPFS_TRY(restore(state, std::move(client), std::move(server)));

@@ -66,8 +66,8 @@ class AdapTbfAllocator {
   // Until go_on() returns true, that of the period before.
   [[nodiscard]] std::int64_t record(Job job) const;
 
-  // A job's account, for a successor; with all of them the records sum to zero there as well. Whether
-  // its tokens were given in the period before is told apart from numbers of periods.
+  // A job's account, for a successor; with all of them the records sum to zero there as well.
+  // Whether its tokens were given in the period before is told apart from numbers of periods.
   // REQUIRES (both): go_on() has returned true since start().
   void save(Job job, SavedState& to);
   void restore(Job job, const SavedState& from);

@@ -1,10 +1,14 @@
 // The part of Sfq for a successor in another process.
+#include <algorithm>
+#include <utility>
+
 #include "schedulers/policies/sfq.h"
 
 namespace vpfs {
 namespace {
 // Tags are below it, whoever saved them.
 constexpr StartTag::Tag kMostTag = (StartTag::Tag{1} << 63) - 1;
+constexpr StartTag::Tag kMostAmount = StartTag::Tag{1} << 60;
 }  // namespace
 
 void Sfq::save_all(TimePoint /*now*/, SavedState& to) {
@@ -38,6 +42,13 @@ void Sfq::save(AppId app, TimePoint /*now*/, SavedState& to) {
   StateWriter out(mine);
   out("tag", flow.tag);
   out("credit", flow.credit);
+  mine.set("weight", flow.weight.divisor());
+  mine.set("remainder", std::uint64_t{flow.remainder()});
+  SavedState::Numbers amounts;
+  for (const IoRequest* each = flow.queue.front(); each != nullptr; each = each->next_queued) {
+    amounts.push_back(each->tag);
+  }
+  mine.set("amounts", std::move(amounts));
   mine.set("in_debt", std::uint64_t{flow.in_debt});
   mine.set("is_charged_elsewhere", std::uint64_t{flow.is_charged_elsewhere});
   if (flow.has_min) {
@@ -59,6 +70,17 @@ void Sfq::restore(AppId app, const SavedState& from, TimePoint now) {
   in("tag", flow.tag);
   in("credit", flow.credit);
   flow.tag = std::min(flow.tag, kMostTag);
+  // What each request moves the tag by, to the last bit of the division.
+  const auto* const amounts = saved.find<SavedState::Numbers>("amounts");
+  const bool same = amounts != nullptr && amounts->size() == flow.account.queued &&
+                    saved.number("weight") == flow.weight.divisor();
+  if (same) {
+    flow.set_remainder(saved.number("remainder"));
+    std::size_t at = 0;
+    for (IoRequest* each = flow.queue.front(); each != nullptr; each = each->next_queued) {
+      each->tag = std::min((*amounts)[at++], kMostAmount);
+    }
+  }
   flow.in_debt = false;
   if (!saved.list("debt").empty()) {
     if (debts_.size() < flows_.size()) grow_debts();

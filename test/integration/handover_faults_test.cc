@@ -81,8 +81,8 @@ TEST(HandoverFaults, AProcessThatIsGoneAfterAnyStepLeavesTheOldOneAsItWas) {
   orangefs::Tag tag = 0;
   std::size_t failures = 0;
   for (int round = 0; round < 5; ++round) {
-    for (const Last last : {Last::connected, Last::hello, Last::belongings, Last::ready,
-                            Last::state, Last::taken}) {
+    for (const Last last :
+         {Last::connected, Last::hello, Last::belongings, Last::ready, Last::state, Last::taken}) {
       SCOPED_TRACE(static_cast<int>(last));
       take_over_until(last, proxy.restart_socket());
       ++failures;
@@ -145,8 +145,8 @@ TEST(HandoverFaults, AnotherUserCannotTakeOver) {
         "except OSError as e:\n print('no:', e.strerror); sys.exit()\n"
         "s.settimeout(5)\n"
         "print(s.recv(4096))\n";
-    Process user({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c",
-                  script, proxy.restart_socket()});
+    Process user({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3",
+                  "-c", script, proxy.restart_socket()});
     EXPECT_TRUE(user.wait(20s));
     return user.output() + user.errors();
   };

@@ -136,8 +136,12 @@ void expect_same(std::string_view folder, std::size_t least) {
   EXPECT_GT(hand_overs, least) << folder;
 }
 
-TEST(ConversationSuccession, OrangefsCapturesAreRelayedAlike) { expect_same("orangefs", 800); }
-TEST(ConversationSuccession, BeegfsCapturesAreRelayedAlike) { expect_same("beegfs", 300); }
+TEST(ConversationSuccession, OrangefsCapturesAreRelayedAlike) {
+  expect_same("orangefs", 800);
+}
+TEST(ConversationSuccession, BeegfsCapturesAreRelayedAlike) {
+  expect_same("beegfs", 300);
+}
 
 // Nothing that a conversation is told makes it wait for ever, or use more memory than it may.
 TEST(ConversationSuccession, AStateOfNonsenseIsHarmless) {

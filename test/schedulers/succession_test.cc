@@ -125,7 +125,7 @@ class Side {
 // Whether a scheduler that is handed over `times` times sends the same requests in the same order
 // as one that is not. Returns how many requests were queued at the hand-overs.
 std::size_t expect_same_order(const PolicyKind& policy, const SchedulerSettings& settings,
-                       std::uint64_t seed) {
+                              std::uint64_t seed) {
   Side stays(policy, settings, seed);
   Side moves(policy, settings, seed);
   std::mt19937_64 random(seed);
@@ -243,9 +243,9 @@ TEST(Succession, AStateOfAnotherPolicyIsPassedOver) {
 
 TEST(Succession, AnAccountThatIsMissingLeavesRecordsThatSumToZero) {
   AdapTbfAllocator allocator;
-  const std::vector<AdapTbfAllocator::Demand> demands = {
-      {.job = 0, .nodes = 4, .tokens = 5}, {.job = 1, .nodes = 1, .tokens = 500},
-      {.job = 2, .nodes = 2, .tokens = 300}};
+  const std::vector<AdapTbfAllocator::Demand> demands = {{.job = 0, .nodes = 4, .tokens = 5},
+                                                         {.job = 1, .nodes = 1, .tokens = 500},
+                                                         {.job = 2, .nodes = 2, .tokens = 300}};
   for (int period = 0; period < 5; ++period) (void)allocator.allocate(demands, 100);
   ASSERT_NE(allocator.record(0), 0);
   AdapTbfAllocator next;

@@ -57,7 +57,8 @@ std::string ProxyProcess::text_of(const ProxySettings& settings) const {
       port_.address(), upstream, settings.protocol, settings.workers, status_file_,
       further(settings.proxy), settings.limits, settings.timeouts, settings.policy, settings.depth,
       settings.depth_bytes, further(settings.scheduler), settings.virtual_pfs, settings.rules,
-      restart_socket(), further(settings.restart), settings.control.empty() ? "" : fmt::format("control: {{{}}}\n", settings.control));
+      restart_socket(), further(settings.restart),
+      settings.control.empty() ? "" : fmt::format("control: {{{}}}\n", settings.control));
 }
 
 void ProxyProcess::reload(const ProxySettings& settings) {

@@ -245,8 +245,9 @@ void add_administration(const Command& app, CtlSettings& settings) {
   add_command(app, settings, Verb::drain, "drain", "accept no clients, finish, and exit");
   const Command upgrade = add_command(app, settings, Verb::upgrade, "upgrade",
                                       "start a new process that takes over the connections");
-  upgrade.add_option("--binary", settings.command.file_name,
-                     "the program to start, on the proxy's host; otherwise the file that it runs")
+  upgrade
+      .add_option("--binary", settings.command.file_name,
+                  "the program to start, on the proxy's host; otherwise the file that it runs")
       .value_name("PATH");
   const Command bypass = add_command(app, settings, Verb::bypass, "bypass",
                                      "forward everything at once and hold nothing, or no longer");
