@@ -10,6 +10,7 @@
 #include "test/support/load_run.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
+#include "test/support/servers/beegfs_storage.h"
 
 namespace vpfs::test {
 namespace {
@@ -24,43 +25,36 @@ constexpr const char* kLoadInHandover =
     "  - {name: alone, processes: 4, outstanding: 1, size: 4 KiB, read_percent: 100,\n"
     "     pattern: random, file_size: 1 MiB}\n";
 
-// The proxy of an embedded server.
-ProxySettings settings_for_load(std::uint16_t upstream, const std::string& policy,
-                                unsigned workers) {
+// Settings of a proxy with shares, and a rate where the policy has rates.
+ProxySettings settings_for_load(std::uint16_t upstream, const std::string& protocol,
+                                const std::string& policy, unsigned workers) {
+  const bool has_rates = policy == "sfq" || policy == "tbf";
+  const char* const rules = protocol == "beegfs"
+                                ? "[{match: {uid: 1001}, virtual_pfs: large},\n"
+                                  "        {match: {uid: 1002}, virtual_pfs: small}]"
+                                : "[{match: {jobid: large}, virtual_pfs: large},\n"
+                                  "        {match: {jobid: small}, virtual_pfs: small}]";
   return {.upstream = upstream,
+          .protocol = protocol,
           .workers = workers,
           .policy = policy,
           .depth = 8,
           .virtual_pfs = fmt::format("large: {{weight: 3}}, small: {{weight: 2{}}}",
-                                     policy == "sfq" || policy == "tbf" ? ", rate: 100 MiB/s" : ""),
-          .rules =
-              "[{match: {jobid: large}, virtual_pfs: large},\n"
-              "        {match: {jobid: small}, virtual_pfs: small}]"};
+                                     has_rates ? ", rate: 100 MiB/s" : ""),
+          .rules = rules};
 }
 
 // Hands over again and again while the load runs.
-void expect_unnoticed(const std::vector<std::string>& policies, int hand_overs) {
-  const ReservedPort port;
-  ProxySettings settings = settings_for_load(port.number(), policies.front(), 2);
-  ProxyProcess proxy(settings);
-  const TemporaryDirectory directory;
-  Process server(
-      {program("vpfs-server"), "--server", "s0", "--config",
-       directory.write("server.yaml", fmt::format("file_system: {{name: vpfs, id: 1234}}\n"
-                                                  "storage: {{engine: memory, capacity: 1 GiB}}\n"
-                                                  "servers: [{{alias: s0, addresses: ['tcp://{}', "
-                                                  "'tcp-px://127.0.0.1:{}']}}]\n",
-                                                  port.address(), proxy.port()))});
-  ASSERT_TRUE(server.wait_for_line("ready")) << server.errors();
-  LoadRun load({.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy.port()),
-                .applications = kLoadInHandover,
-                .duration = ""});
+void expect_unnoticed(ProxyProcess& proxy, LoadRun& load, std::uint16_t upstream,
+                      const std::string& protocol, const std::vector<std::string>& policies,
+                      std::size_t hand_overs) {
   ASSERT_TRUE(load.wait_until_begun()) << load.text();
   std::vector<Process> olds;
-  for (int round = 0; round < hand_overs; ++round) {
-    settings.policy = policies[static_cast<std::size_t>(round) % policies.size()];
-    settings.workers = 1 + static_cast<unsigned>(round) % 2;
-    proxy.use_config(proxy.write_config(settings, fmt::format("{}.yaml", round % 8)));
+  for (std::size_t round = 0; round < hand_overs; ++round) {
+    const std::string& policy = policies[round % policies.size()];
+    const auto workers = static_cast<unsigned>(1 + round % 2);
+    proxy.use_config(proxy.write_config(settings_for_load(upstream, protocol, policy, workers),
+                                        fmt::format("{}.yaml", round % 8)));
     olds.push_back(proxy.hand_over());
     std::this_thread::sleep_for(50ms);
   }
@@ -82,12 +76,46 @@ void expect_unnoticed(const std::vector<std::string>& policies, int hand_overs) 
   }
 }
 
+void expect_unnoticed_by_orangefs(const std::vector<std::string>& policies,
+                                  std::size_t hand_overs) {
+  const ReservedPort port;
+  ProxyProcess proxy(settings_for_load(port.number(), "orangefs", policies.front(), 2));
+  const TemporaryDirectory directory;
+  const std::string config =
+      directory.write("server.yaml", fmt::format("file_system: {{name: vpfs, id: 1234}}\n"
+                                                 "storage: {{engine: memory, capacity: 1 GiB}}\n"
+                                                 "servers: [{{alias: s0, addresses: ['tcp://{}', "
+                                                 "'tcp-px://127.0.0.1:{}']}}]\n",
+                                                 port.address(), proxy.port()));
+  Process server({program("vpfs-server"), "--server", "s0", "--config", config});
+  ASSERT_TRUE(server.wait_for_line("ready")) << server.errors();
+  LoadRun load({.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy.port()),
+                .applications = kLoadInHandover,
+                .duration = ""});
+  expect_unnoticed(proxy, load, port.number(), "orangefs", policies, hand_overs);
+}
+
 TEST(HandoverLoad, VerifiedReadsAndWritesNoticeNothing) {
-  expect_unnoticed({"sfq"}, 20);
+  expect_unnoticed_by_orangefs({"sfq"}, 20);
 }
 
 TEST(HandoverLoad, NorDoTheyWhenThePolicyAndTheWorkersChangeEachTime) {
-  expect_unnoticed({"sfq", "tbf", "adaptbf", "edf", "fifo"}, 20);
+  expect_unnoticed_by_orangefs({"sfq", "tbf", "adaptbf", "edf", "fifo"}, 20);
+}
+
+TEST(HandoverLoad, NorDoClientsOfBeegfs) {
+  BeegfsStorage storage({.device = DeviceSettings{.bandwidth = {200 * kMiB},
+                                                  .per_request = std::chrono::microseconds(200),
+                                                  .parallelism = 8}});
+  ProxyProcess proxy(settings_for_load(storage.port(), "beegfs", "sfq", 2));
+  LoadRun load({.file_system = fmt::format("beegfs://127.0.0.1:{}/101", proxy.port()),
+                .applications =
+                    "  - {name: large, uid: 1001, processes: 2, connections: 4, outstanding: 4,\n"
+                    "     size: 1 MiB, read_percent: 50, pattern: random, file_size: 16 MiB}\n"
+                    "  - {name: small, uid: 1002, processes: 2, connections: 4, outstanding: 4,\n"
+                    "     size: 16 KiB, read_percent: 50, pattern: random, file_size: 2 MiB}\n",
+                .duration = ""});
+  expect_unnoticed(proxy, load, storage.port(), "beegfs", {"sfq", "tbf", "fifo"}, 20);
 }
 
 }  // namespace
