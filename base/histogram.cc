@@ -47,6 +47,13 @@ std::uint64_t& LatencyHistogram::count_of(std::size_t index) {
   return counts_[index - first_];
 }
 
+void LatencyHistogram::check_buckets() {
+  constexpr std::size_t kPower = std::size_t{1} << kSubBits;
+  const bool fits = first_ % kPower == 0 && counts_.size() % kPower == 0 && first_ <= kBuckets &&
+                    counts_.size() <= kBuckets - first_;
+  if (!fits) clear();
+}
+
 void LatencyHistogram::record(Duration latency) {
   latency = std::max(latency, Duration::zero());
   ++count_of(index_of(latency));

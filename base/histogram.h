@@ -35,7 +35,23 @@ class LatencyHistogram {
   // The non-empty buckets, ascending.
   [[nodiscard]] std::vector<Bucket> buckets() const;
 
+  // A histogram of other buckets is taken as an empty one.
+  template <typename Archive>
+  void archive(Archive& fields) {
+    std::uint64_t buckets = kBuckets;
+    fields("buckets", buckets);
+    if (buckets != kBuckets) return;
+    fields("first", first_);
+    fields("counts", counts_);
+    fields("count", count_);
+    fields("sum", sum_);
+    fields("max", max_);
+    if constexpr (Archive::kReads) check_buckets();
+  }
+
  private:
+  void check_buckets();
+
   static constexpr int kSubBits = 4;
   static constexpr int kPowers = 33;
   static constexpr std::size_t kBuckets = static_cast<std::size_t>(kPowers) << kSubBits;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include "net/accept_loop.h"
 #include "net/endpoint.h"
@@ -17,9 +18,36 @@ struct Listener::State {
   std::shared_ptr<AcceptLoop<asio::ip::tcp>> loop;  // shared with the accept in flight
 };
 
-Result<Listener> Listener::open(asio::io_context& context, const Endpoint& endpoint) {
+namespace {
+
+// Whether the socket listens at an endpoint that was asked for like this.
+bool listens_at(int socket, const Endpoint& endpoint) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) {
+    return false;
+  }
+  const Result<Endpoint> at = net::local_endpoint(socket);
+  const Endpoint wanted = unmapped(endpoint);
+  return at && at->address() == wanted.address() &&
+         (wanted.port() == 0 || at->port() == wanted.port());
+}
+
+}  // namespace
+
+Result<Listener> Listener::open(asio::io_context& context, const Endpoint& endpoint,
+                                Descriptor inherited) {
   auto state = std::make_unique<State>(context);
   asio::ip::tcp::acceptor& acceptor = state->loop->acceptor();
+  if (inherited && listens_at(inherited.get(), endpoint)) {
+    std::error_code refused;
+    acceptor.assign(endpoint.protocol(), inherited.get(), refused);
+    if (!refused) {
+      (void)inherited.release();
+      return Listener(std::move(state));
+    }
+  }
+  inherited.close();
   const auto problem = [&](const char* what, const std::error_code& error) {
     return fail(fmt::format("{} {}: {}", what, to_string(endpoint), error.message()), error);
   };
@@ -73,6 +101,10 @@ void Listener::close() {
 
 Endpoint Listener::local_endpoint() const {
   return state_->loop->acceptor().local_endpoint();
+}
+
+int Listener::native_handle() const {
+  return state_->loop->acceptor().native_handle();
 }
 
 }  // namespace vpfs::net

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "net/async.h"
+#include "net/descriptor.h"
 
 namespace vpfs::net {
 
@@ -18,7 +19,12 @@ class Listener {
 
   // Binds (port 0: the kernel chooses) and listens; [::] takes IPv4 connections too, whose peers
   // have mapped addresses. The error names the endpoint.
-  [[nodiscard]] static Result<Listener> open(asio::io_context& context, const Endpoint& endpoint);
+  [[nodiscard]] static Result<Listener> open(asio::io_context& context, const Endpoint& endpoint) {
+    return open(context, endpoint, Descriptor());
+  }
+  // `inherited` listens already. It is used if it does so at `endpoint`; port 0 fits any.
+  [[nodiscard]] static Result<Listener> open(asio::io_context& context, const Endpoint& endpoint,
+                                             Descriptor inherited);
 
   Listener(Listener&&) noexcept;
   Listener& operator=(Listener&&) noexcept;
@@ -28,6 +34,7 @@ class Listener {
   // Stops accepting; no handler runs after it.
   void close();
   [[nodiscard]] Endpoint local_endpoint() const;
+  [[nodiscard]] int native_handle() const;
 
  private:
   struct State;

@@ -74,7 +74,7 @@ Result<PeerCredentials> peer_credentials(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     return fail("the identity of the peer: " + last_error().message(), last_error());
   }
-  PeerCredentials who{.uid = peer.uid, .gids = {}};
+  PeerCredentials who{.pid = peer.pid, .uid = peer.uid, .gids = {}};
   // The groups that the process has, which need not be those that its user's entry lists.
   std::array<gid_t, 64> few = {};
   size = sizeof few;
@@ -101,6 +101,7 @@ struct UnixListener::State {
   State& operator=(const State&) = delete;
 
   Result<void> make_socket(std::uint32_t mode, std::optional<std::uint32_t> gid);
+  [[nodiscard]] bool take(Handed& handed);
   void close();
 
   std::shared_ptr<AcceptLoop<Protocol>> loop;  // shared with the accept in flight
@@ -140,6 +141,26 @@ Result<void> UnixListener::State::make_socket(std::uint32_t mode,
   return {};
 }
 
+// Whether the socket listens at the path, which is then looked after here.
+bool UnixListener::State::take(Handed& handed) {
+  sockaddr_un at = {};
+  socklen_t size = sizeof at;
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  if (::getsockname(handed.socket.get(), address, &size) != 0 || at.sun_family != AF_UNIX) {
+    return false;
+  }
+  // It was made under another name.
+  if (std::string_view(at.sun_path) != path + ".new") return false;
+  if (::lstat(path.c_str(), &made) != 0 || !S_ISSOCK(made.st_mode)) return false;
+  std::error_code error;
+  loop->acceptor().assign(Protocol(), handed.socket.get(), error);
+  if (error) return false;
+  (void)handed.socket.release();
+  lock_file = handed.lock.release();
+  placed = true;
+  return true;
+}
+
 void UnixListener::State::close() {
   loop->close();
   struct stat there = {};
@@ -152,11 +173,19 @@ void UnixListener::State::close() {
 
 Result<UnixListener> UnixListener::open(asio::io_context& context, const std::string& path,
                                         std::uint32_t mode, std::optional<std::uint32_t> gid) {
+  return open(context, path, mode, gid, Handed());
+}
+
+Result<UnixListener> UnixListener::open(asio::io_context& context, const std::string& path,
+                                        std::uint32_t mode, std::optional<std::uint32_t> gid,
+                                        Handed handed) {
   if (path.empty() || path.size() > kMostSocketPath) {
     return fail(fmt::format("{}: the path of a socket has 1 to {} bytes", path, kMostSocketPath));
   }
   auto state = std::make_unique<State>(context);
   state->path = path;
+  if (handed.socket && handed.lock && state->take(handed)) return UnixListener(std::move(state));
+  handed = Handed();
   const Result<int> locked = lock(path);
   VPFS_TRY(locked);
   state->lock_file = *locked;
@@ -176,6 +205,23 @@ void UnixListener::start(Handler handler) {
 
 void UnixListener::close() {
   state_->close();
+}
+
+void UnixListener::leave() {
+  state_->placed = false;
+  state_->close();
+}
+
+int UnixListener::native_handle() const {
+  return state_->loop->acceptor().native_handle();
+}
+
+const std::string& UnixListener::path() const {
+  return state_->path;
+}
+
+int UnixListener::lock_handle() const {
+  return state_->lock_file;
 }
 
 }  // namespace vpfs::net

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "net/async.h"
+#include "net/descriptor.h"
 
 namespace vpfs::net {
 
@@ -23,6 +24,7 @@ inline constexpr std::size_t kMostSocketPath = 103;
 
 // The process at the other end, as it was when it connected.
 struct PeerCredentials {
+  std::int32_t pid = 0;
   std::uint32_t uid = 0;
   std::vector<std::uint32_t> gids;  // its group, and those that it has besides
 };
@@ -42,6 +44,15 @@ class UnixListener {
   [[nodiscard]] static Result<UnixListener> open(asio::io_context& context, const std::string& path,
                                                  std::uint32_t mode,
                                                  std::optional<std::uint32_t> gid);
+  // The same with what another process has opened there and still has: its socket and its lock.
+  // They are not used if the socket is not the one at that path.
+  struct Handed {
+    Descriptor socket;
+    Descriptor lock;
+  };
+  [[nodiscard]] static Result<UnixListener> open(asio::io_context& context, const std::string& path,
+                                                 std::uint32_t mode,
+                                                 std::optional<std::uint32_t> gid, Handed handed);
   UnixListener(UnixListener&&) noexcept;
   UnixListener& operator=(UnixListener&&) noexcept;
   ~UnixListener();
@@ -50,6 +61,11 @@ class UnixListener {
   // Stops accepting and removes the socket, unless another one has taken its place. No handler runs
   // after it.
   void close();
+  // Stops accepting, and leaves the socket and its lock to another process.
+  void leave();
+  [[nodiscard]] int native_handle() const;
+  [[nodiscard]] int lock_handle() const;
+  [[nodiscard]] const std::string& path() const;
 
  private:
   struct State;

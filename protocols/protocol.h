@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/device.h"
 #include "base/io_kind.h"
+#include "base/saved/saved_state.h"
 
 // The proxy's view of a parallel file system's wire protocol. An implementation is pure: bytes in,
 // decisions out. It serves one client connection and its upstream connection.
@@ -143,6 +144,14 @@ class Conversation {
   [[nodiscard]] virtual std::optional<std::uint32_t> serial_client() const = 0;
   // Whether only I/O that was held is under way, as far as the protocol shows.
   [[nodiscard]] virtual bool at_rest() const = 0;
+
+  // For a successor that goes on with the connection. `may_be_saved`: apart from held requests,
+  // only answers to requests that were not held are due. REQUIRES (all): both streams are at a
+  // boundary, and no request that was held is at the data server. The successor restores before
+  // next(), and is shown the held requests again.
+  [[nodiscard]] virtual bool may_be_saved() const = 0;
+  virtual void save(SavedState& to) = 0;
+  virtual void restore(const SavedState& from) = 0;
 
   // How long clients of this file system wait for an answer, once a message has told.
   [[nodiscard]] virtual std::optional<ClientTimeout> client_timeout() const = 0;

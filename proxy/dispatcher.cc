@@ -82,7 +82,7 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
     }
     for (const Turn::Parked& each : turn.parked) stage.park(*each.io, each.slow_client, at);
     for (PendingIo* io : turn.arrived) stage.arrive(*io, at);
-    const TimePoint until = stage.release(at, let_go_);
+    const TimePoint until = frozen_ ? kNever : stage.release(at, let_go_);
     if (until != kNever) next.until = until;
     for (stage::Held* io : let_go_) hand_over(*io);
     let_go_.clear();
@@ -117,6 +117,21 @@ bool Dispatcher::others_wait(const std::vector<PendingIo*>& ios, bool any_client
     }
   });
   return others;
+}
+
+void Dispatcher::freeze(bool on) {
+  inspect(TimePoint{}, [&](stage::Stage&, TimePoint) { frozen_ = on; });
+  if (!on) ask_again();
+}
+
+void Dispatcher::readmit(PendingIo& io, TimePoint now) {
+  inspect(now, [&](stage::Stage& stage, TimePoint at) { stage.readmit(io, at); });
+}
+
+void Dispatcher::arrive(const std::vector<PendingIo*>& ios, TimePoint now) {
+  inspect(now, [&](stage::Stage& stage, TimePoint at) {
+    for (PendingIo* io : ios) stage.arrive(*io, at);
+  });
 }
 
 void Dispatcher::abandon(stage::Stage& stage, PendingIo& io, TimePoint now) {

@@ -66,6 +66,13 @@ class Dispatcher final : public control::StageGate {
   // Those in force. For the thread that changes them.
   [[nodiscard]] const WorkerSettingsPtr& settings() const { return settings_; }
 
+  // While it is frozen, nothing is released.
+  void freeze(bool on);
+  // As stage::Stage::readmit().
+  void readmit(PendingIo& io, TimePoint now);
+  // Requests that were readmitted arrive, in this order.
+  void arrive(const std::vector<PendingIo*>& ios, TimePoint now);
+
   // As stage::Stage::abandon(), for all of them under one lock.
   void abandon(const std::vector<PendingIo*>& ios, TimePoint now);
   // As stage::Stage::take_back(), likewise. Returns those that were taken back.
@@ -109,6 +116,7 @@ class Dispatcher final : public control::StageGate {
   std::vector<stage::Held*> let_go_;   // used within one turn
   std::vector<std::uint64_t> epochs_;  // of each worker
   std::uint64_t epoch_ = 0;
+  bool frozen_ = false;
   WorkerSettingsPtr settings_;
 };
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/saved/saved_state.h"
 #include "proxy/recent_map.h"
 
 namespace vpfs::proxy {
@@ -18,6 +19,9 @@ class OpenFileUsers {
 
   void saw(std::uint64_t key, std::uint32_t uid);
   [[nodiscard]] std::optional<std::uint32_t> only_user(std::uint64_t key);
+  // For a successor.
+  [[nodiscard]] SavedState::Numbers save();
+  void restore(const SavedState::Numbers& from);
 
  private:
   struct User {

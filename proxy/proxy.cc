@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include <asio/co_spawn.hpp>
@@ -33,7 +34,8 @@ const Config& own(const control::HostConfig& config) {
 }  // namespace
 
 Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
-                                           control::HostNames& names, const Clock& clock) {
+                                           control::HostNames& names, const Clock& clock,
+                                           Predecessor* predecessor, net::Inherited* open) {
   const Result<net::Endpoint> listen = net::resolve_endpoint(config.listen);
   if (!listen) return fail("proxy.listen: " + listen.error().message);
   std::optional<net::Endpoint> upstream;
@@ -45,29 +47,50 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   const auto scheduler = make_scheduler(config.policy, config.scheduler);
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
-  Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config));
+  std::optional<control::Handed> handed;
+  net::Inherited* const inherited = predecessor == nullptr ? open : &predecessor->inherited();
+  if (predecessor != nullptr) handed.emplace(*inherited, predecessor->offered());
+  Result<control::Live> live =
+      control::Live::load(std::make_shared<const Config>(config), handed ? &*handed : nullptr);
   VPFS_TRY(live);
-  std::unique_ptr<Proxy> proxy(
-      new Proxy(std::move(*live), std::move(file), names, clock, std::move(upstream)));
+  std::unique_ptr<Proxy> proxy(new Proxy(std::move(*live), std::move(file), names, clock,
+                                         std::move(upstream), handed ? &*handed : nullptr,
+                                         inherited));
+  proxy->predecessor_ = predecessor;
   VPFS_TRY(proxy->host_.lock_status_file());
-  Result<net::Listener> listener = net::Listener::open(proxy->host_.context(), *listen);
+  Result<net::Listener> listener = net::Listener::open(
+      proxy->host_.context(), *listen, net::Inherited::take_from(inherited, Successor::kListener));
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
   VPFS_TRY(proxy->host_.open(net::to_string(proxy->local_endpoint())));
-  proxy->warn_of_silent_upstream();
+  proxy->successor_ = std::make_unique<Successor>(Successor::Parts{.host = proxy->host_,
+                                                                   .dispatcher = proxy->dispatcher_,
+                                                                   .shared = proxy->shared_,
+                                                                   .workers = proxy->workers_,
+                                                                   .listener = *proxy->listener_,
+                                                                   .clock = clock});
+  VPFS_TRY(proxy->successor_->open(restart_socket(config), inherited));
+  if (predecessor == nullptr) proxy->warn_of_silent_upstream();
   return proxy;
 }
 
 Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
-             std::optional<net::Endpoint> upstream)
-    : shared_(clock, std::move(upstream)),
+             std::optional<net::Endpoint> upstream, const control::Handed* handed,
+             net::Inherited* inherited)
+    : file_(file),
+      shared_(clock, std::move(upstream)),
       dispatcher_(
           std::make_shared<const WorkerSettings>(
               control::with_stage(own(*live.file), live.state->composed().config)),
           own(*live.file).workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
           clock.now()),
       host_(*this, dispatcher_, std::move(live),
-            {.name = kProgramName, .file = std::move(file), .names = names, .clock = clock}),
+            {.name = kProgramName,
+             .file = std::move(file),
+             .names = names,
+             .clock = clock,
+             .handed = handed,
+             .inherited = inherited}),
       drain_timer_(host_.context()),
       memory_timer_(host_.context()) {
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
@@ -81,6 +104,13 @@ Proxy::~Proxy() = default;
 
 net::Endpoint Proxy::local_endpoint() const {
   return listener_->local_endpoint();
+}
+
+std::vector<std::pair<std::string, int>> Proxy::listeners() const {
+  std::vector<std::pair<std::string, int>> all = host_.listeners();
+  all.emplace_back(Successor::kListener, listener_->native_handle());
+  for (auto& each : successor_->listeners()) all.push_back(std::move(each));
+  return all;
 }
 
 void Proxy::warn_of_silent_upstream() {
@@ -105,11 +135,88 @@ void Proxy::run() {
     threads.emplace_back([&worker] { worker->run(); });
   }
   listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
+  successor_->start([this] { return config().restart; });
+  if (predecessor_ != nullptr) {
+    shared_.has_predecessor = true;
+    predecessor_->receive_the_rest(
+        {.connection = [this](Predecessor::Connection one) { take_late(std::move(one)); },
+         .changes =
+             [this](const SavedState& changes) {
+               dispatcher_.act(shared_.clock.now(), [&](stage::Stage& stage, TimePoint now) {
+                 stage.take_changes(changes, now);
+               });
+               workers_.front()->wake_up();
+             },
+         .end =
+             [this](bool as_planned) {
+               if (!as_planned)
+                 spdlog::warn("the process before is gone, with what was left there");
+               dispatcher_.act(shared_.clock.now(),
+                               [&](stage::Stage& stage, TimePoint) { stage.vacate_predecessor(); });
+               workers_.front()->wake_up();
+               shared_.has_predecessor = false;
+             }});
+  }
   arm_memory();
   host_.run();
+  successor_->stop();
+  if (predecessor_ != nullptr) predecessor_->stop();
   for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
   threads.clear();
   host_.finish();
+}
+
+Result<void> Proxy::take_over() {
+  const auto give_up = [this](const vpfs::Error& why) {
+    predecessor_->tell_failure(why.message);
+    return std::unexpected(why);
+  };
+  shared_.restore_learnt(predecessor_->offered().child("learnt"));
+  if (const Result<void> ready = predecessor_->tell_ready(); !ready) return ready;
+  Result<Predecessor::Everything> all = predecessor_->receive();
+  if (!all) return give_up(all.error());
+  const Result<void> taken = take_on(std::move(*all));
+  if (!taken) return give_up(taken.error());
+  return predecessor_->tell_taken();
+}
+
+Result<void> Proxy::take_on(Predecessor::Everything all) {
+  const TimePoint now = shared_.clock.now();
+  const SavedState& stage_state = all.state.child("stage");
+  host_.take_on(all.state);
+  shared_.restore_counters(all.state.child("proxy"));
+  dispatcher_.act(now, [&](stage::Stage& stage, TimePoint at) { stage.restore(stage_state, at); });
+  for (Predecessor::Connection& each : all.connections) {
+    VPFS_TRY(
+        workers_[next_worker_]->take(each.state, std::move(each.client), std::move(each.server)));
+    next_worker_ = (next_worker_ + 1) % workers_.size();
+  }
+  // Requests queue up in the order of their arrival, whichever worker has them.
+  std::vector<PendingIo*> held;
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    const std::vector<PendingIo*> some = worker->take_arrivals();
+    held.insert(held.end(), some.begin(), some.end());
+  }
+  std::ranges::sort(held, {}, [](const PendingIo* io) {
+    return std::tuple(io->arrival, io->worker, io->number);
+  });
+  dispatcher_.arrive(held, now);
+  dispatcher_.act(
+      now, [&](stage::Stage& stage, TimePoint at) { stage.restore_schedulers(stage_state, at); });
+  spdlog::info("took over {} connections with {} held requests", all.connections.size(),
+               held.size());
+  return {};
+}
+
+// From the thread that receives them.
+void Proxy::take_late(Predecessor::Connection connection) {
+  const std::size_t worker = next_late_++ % workers_.size();
+  workers_[worker]->take_late(std::move(connection.state), std::move(connection.client),
+                              std::move(connection.server));
+}
+
+void Proxy::upgrade(const std::string& binary, UpgradeDone done) {
+  successor_->start_program(binary, file_, std::move(done));
 }
 
 void Proxy::accepted(net::Socket socket) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <asio/steady_timer.hpp>
@@ -13,6 +15,8 @@
 #include "control/host/host.h"
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
+#include "proxy/handover/successor.h"
+#include "proxy/handover/taker.h"
 #include "proxy/pump/spare_memory.h"
 #include "proxy/shared_state.h"
 #include "proxy/worker.h"
@@ -29,7 +33,19 @@ class Proxy final : private control::Program {
   // what was due is ended, before any client can connect. `names` and `clock` outlive the proxy.
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config, std::string file,
                                                            control::HostNames& names,
-                                                           const Clock& clock);
+                                                           const Clock& clock) {
+    return make(config, std::move(file), names, clock, nullptr, nullptr);
+  }
+  // The same in the place of another process, if any, which outlives the proxy. After that come
+  // take_over() and run(). Otherwise with listeners that are open already, if any.
+  [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config, std::string file,
+                                                           control::HostNames& names,
+                                                           const Clock& clock,
+                                                           Predecessor* predecessor,
+                                                           net::Inherited* open);
+  // Takes on all that the other process had. An error, which that process is told, leaves it as it
+  // was; then this one must end at once, without closing anything in its own way.
+  [[nodiscard]] Result<void> take_over();
   ~Proxy() override;
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
@@ -37,10 +53,13 @@ class Proxy final : private control::Program {
   // Serves until SIGTERM or SIGINT has drained it. See control::Host::run() for signals.
   void run();
   [[nodiscard]] net::Endpoint local_endpoint() const;
+  // All listeners, by the names that make() looks for.
+  [[nodiscard]] std::vector<std::pair<std::string, int>> listeners() const;
 
  private:
   Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
-        std::optional<net::Endpoint> upstream);
+        std::optional<net::Endpoint> upstream, const control::Handed* handed,
+        net::Inherited* inherited);
 
   // control::Program
   [[nodiscard]] std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,
@@ -52,8 +71,11 @@ class Proxy final : private control::Program {
   void describe(control::StatsReply& reply) override;
   void list_clients(std::function<void(std::vector<control::Client>)> done) override;
   void drain(std::string_view why) override;
+  void upgrade(const std::string& binary, UpgradeDone done) override;
   [[nodiscard]] bool draining() const override { return shared_.draining.load(); }
 
+  [[nodiscard]] Result<void> take_on(Predecessor::Everything all);
+  void take_late(Predecessor::Connection connection);
   void accepted(net::Socket socket);
   void warn_of_silent_upstream();
   void check_drained(TimePoint deadline);
@@ -61,6 +83,7 @@ class Proxy final : private control::Program {
 
   [[nodiscard]] const Config& config() const { return dispatcher_.settings()->config; }
 
+  const std::string file_;
   SharedState shared_;
   Dispatcher dispatcher_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -70,6 +93,9 @@ class Proxy final : private control::Program {
   asio::steady_timer drain_timer_;
   asio::steady_timer memory_timer_;
   SpareMemory spare_memory_;
+  std::unique_ptr<Successor> successor_;
+  Predecessor* predecessor_ = nullptr;
+  std::atomic<std::size_t> next_late_ = 0;  // worker
 };
 
 }  // namespace vpfs::proxy

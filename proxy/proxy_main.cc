@@ -1,48 +1,67 @@
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
 #include "base/command_line.h"
+#include "base/joined.h"
 #include "base/log/log.h"
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/admin/host_names.h"
+#include "control/host/service_manager.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/config/config.h"
 #include "proxy/config/config_summary.h"
 #include "proxy/config/host_checks.h"
+#include "proxy/handover/taker.h"
 #include "proxy/proxy.h"
 
 namespace {
 
 using vpfs::kBadUsage;
 
+// The process whose place this one takes, which is told what is wrong.
+int take_over_failed(vpfs::proxy::Predecessor* predecessor, const std::string& why, int code) {
+  std::cerr << "vpfs-proxy: " << why << "\n" << std::flush;
+  if (predecessor == nullptr) return code;
+  predecessor->tell_failure(why);
+  // Sockets and locks are the other process's: nothing here may remove them.
+  std::_Exit(code);
+}
+
 int serve(const vpfs::proxy::Config& config, const std::string& path,
-          const vpfs::ConfigErrors& errors, vpfs::control::HostNames& names) {
+          const vpfs::ConfigErrors& errors, vpfs::control::HostNames& names,
+          vpfs::proxy::Predecessor* predecessor) {
   if (const auto logging = vpfs::set_up_logging("vpfs-proxy", config.log_level, config.log);
       !logging) {
-    std::cerr << "vpfs-proxy: " << logging.error().message << "\n";
-    return kBadUsage;
+    return take_over_failed(predecessor, logging.error().message, kBadUsage);
   }
   using spdlog::level::warn;
   for (const std::string& warning : errors.warnings()) vpfs::log_answer(warn, warning);
   (void)vpfs::net::raise_open_file_limit();
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
-  const auto proxy = vpfs::proxy::Proxy::make(config, path, names, clock);
-  if (!proxy) {
-    std::cerr << "vpfs-proxy: " << proxy.error().message << "\n";
-    return 1;
+  vpfs::net::Inherited kept = vpfs::control::kept_by_manager();
+  const auto proxy = vpfs::proxy::Proxy::make(config, path, names, clock, predecessor, &kept);
+  if (!proxy) return take_over_failed(predecessor, proxy.error().message, 1);
+  if (predecessor != nullptr) {
+    const vpfs::Result<void> taken = (*proxy)->take_over();
+    if (!taken) return take_over_failed(predecessor, taken.error().message, 1);
   }
   for (const std::string& line : start_lines(config, vpfs::version())) spdlog::info("{}", line);
   std::cout << "vpfs-proxy: ready at " << vpfs::net::to_string((*proxy)->local_endpoint())
             << " for " << config.upstream << ", pid " << ::getpid() << std::endl;
+  kept.clear();
+  vpfs::control::store_at_manager((*proxy)->listeners());
+  vpfs::control::tell_manager_ready();
   (*proxy)->run();
   return 0;
 }
@@ -50,20 +69,32 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
 int run(int argc, char** argv) {
   vpfs::OptionParser app("Shares the bandwidth of one data server of a parallel file system.");
   std::string path;
+  std::string socket;
   bool only_check = false;
   app.add_option("--config", path, "configuration file (YAML); required").value_name("FILE");
   app.add_flag("--check-config", only_check, "say what the configuration will do, and exit");
+  app.add_option("--take-over", socket,
+                 "take over the connections of the proxy that has this socket (restart.socket)")
+      .value_name("SOCKET");
   if (const auto code = app.parse("vpfs-proxy", argc, argv)) return *code;
   if (path.empty()) return app.missing("--config");
   vpfs::control::HostNames names;
   vpfs::ConfigErrors errors(path);
   const std::optional<vpfs::proxy::Config> config =
       vpfs::proxy::load_config_file(errors, nullptr, &names);
+  std::optional<vpfs::proxy::Predecessor> predecessor;
+  if (!socket.empty() && !only_check) {
+    auto met = vpfs::proxy::Predecessor::meet(socket);
+    if (!met) return take_over_failed(nullptr, met.error().message, 1);
+    predecessor.emplace(std::move(*met));
+  }
   if (!config) {
     std::cerr << errors.to_string();
+    if (predecessor) predecessor->tell_failure(vpfs::joined(errors.lines(), "; "));
     return kBadUsage;
   }
-  if (!only_check) return serve(*config, path, errors, names);
+  if (!only_check)
+    return serve(*config, path, errors, names, predecessor ? &*predecessor : nullptr);
   for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
   std::cout << path << ": ok\n" << vpfs::proxy::to_summary(*config);
   return 0;

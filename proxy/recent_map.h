@@ -36,6 +36,15 @@ class RecentMap {
     }
     change(*value);
   }
+  // Calls visit(key, value) for every entry, those that were used longest ago first.
+  template <typename Visitor>
+  void for_each(Visitor visit) {
+    for (Part& part : parts_) {
+      const std::lock_guard lock(part.mutex);
+      for (const auto& [key, value] : part.older) visit(key, value);
+      for (const auto& [key, value] : part.recent) visit(key, value);
+    }
+  }
   void erase(std::uint64_t key) {
     Part& part = part_of(key);
     const std::lock_guard lock(part.mutex);

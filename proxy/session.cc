@@ -63,6 +63,7 @@ ClientStallWatch::Limits Session::stall_limits() const {
 
 void Session::close(const std::string& reason) {
   if (std::exchange(closing_, true)) return;
+  packed_ = false;
   const auto level = outstanding_ + held_requests_ > 0 ? spdlog::level::warn : spdlog::level::debug;
   spdlog::log(level, "client {}: connection closed: {} ({} requests held, {} at the data server)",
               net::to_string(identity_.endpoint()), reason, held_requests_, outstanding_);
@@ -112,6 +113,10 @@ void Session::join_client() {
 }
 
 void Session::hold(std::span<const std::byte> message) {
+  hold(message, worker_.now(), false);
+}
+
+void Session::hold(std::span<const std::byte> message, TimePoint since, bool again) {
   const IoDescription& description = conversation_->held();
   // The conversation forgets a read at the header of its last data, the session at its last byte.
   if (ios_.find(description.key) != nullptr) {
@@ -123,12 +128,12 @@ void Session::hold(std::span<const std::byte> message) {
   const TimePoint now = worker_.now();
   const auto hint = [this](const std::string& name) { return conversation_->held_hint(name); };
   const Belonging who = identity_.identify(description, hint, worker_.settings(), now);
-  if (holds_far_too_much()) {
+  if (!again && holds_far_too_much()) {
     ++shared_.counters.requests_refused;
     worker_.dispatcher().count_refused(who.place, description.kind, {description.bytes}, now);
     return send_refusal(description.key);
   }
-  PendingIo& io = worker_.make_held(now);
+  PendingIo& io = worker_.make_held(since);
   io.arrived_in = worker_.event();
   if (identity_.id() == stage::kNoClient) join_client();
   io.session = this;
@@ -149,6 +154,7 @@ void Session::hold(std::span<const std::byte> message) {
   ++held_requests_;
   held_bytes_ += footprint(io);
   if (holds_more_than(1, 1) && outstanding_ == 0) to_server_.pause();
+  if (again) worker_.dispatcher().readmit(io, now);
   submit(io);
 }
 
@@ -333,7 +339,7 @@ void Session::send_refusal(IoKey key) {
 
 void Session::flush() {
   flush_pending_ = false;
-  if (closing_) return;
+  if (closing_ || packed_) return;
   to_server_.flush();
   to_client_.flush();
   const bool go_on = !refusing_ && (outstanding_ > 0 || !holds_more_than(1, 2));

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -36,6 +38,22 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   Session& operator=(const Session&) = delete;
 
   void start();
+
+  // A hand-over. pack(): the session stops moving anything, and says what a successor needs to go
+  // on with its two connections; nothing: it is not at a boundary. unpack(): it goes on itself.
+  [[nodiscard]] std::optional<SavedState> pack();
+  void unpack();
+  [[nodiscard]] bool packed() const { return packed_; }
+  // The descriptors of client and server, borrowed.
+  [[nodiscard]] std::array<int, 2> descriptors() const {
+    return {client_.native_handle(), server_.native_handle()};
+  }
+  // Another process has the connections: it ends here without a word to either peer.
+  void depart();
+  // Takes the place of start(): the session is as another one was that was packed. It moves nothing
+  // until unpack().
+  [[nodiscard]] Result<void> restore(const SavedState& from);
+
   // Ends the session together with the current event. Idempotent; the first reason counts.
   void close(const std::string& reason);
 
@@ -61,6 +79,10 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
 
  private:
   void take_on_settings();
+  [[nodiscard]] bool at_boundary();
+  [[nodiscard]] Result<void> restore_held(const SavedState& from);
+  // `since`: when it arrived; `again`: at a predecessor, which has counted it.
+  void hold(std::span<const std::byte> message, TimePoint since, bool again);
   void refuse_excess(PendingIo& io);
   void join_client();
   void estimate(PendingIo& io, const IoDescription& description);
@@ -129,6 +151,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   bool overrun_told_ = false;
   bool flush_pending_ = false;
   bool closing_ = false;
+  bool packed_ = false;
   std::uint64_t counted_to_server_ = 0;
   std::uint64_t counted_to_client_ = 0;
 };

@@ -12,7 +12,8 @@
 namespace vpfs::proxy {
 
 void Session::check_time(TimePoint now) {
-  if (closing_) return;
+  if (closing_ || packed_) return;
+  if (shared_.leaving.load(std::memory_order_relaxed) && worker_.send_off(*this)) return;
   learn_client_timeout();
   check_hang_up(now);
   check_answers(now);

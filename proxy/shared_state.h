@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/saved/saved_state.h"
 #include "net/async.h"
 #include "protocols/protocol.h"
 #include "proxy/client_pace.h"
@@ -53,6 +54,12 @@ struct SharedState {
   // Takes account of the time-out that the data server told a client. The first one also names the
   // file systems that are ours; later ones for other file systems are ignored.
   void learn_client_timeout(const ClientTimeout& told);
+  // For a successor. What was learnt may be a little older than the counters.
+  [[nodiscard]] SavedState save_learnt();
+  void restore_learnt(const SavedState& from);
+  [[nodiscard]] SavedState save_counters();
+  void restore_counters(const SavedState& from);
+
   // Sets the configured hold; nothing means automatic. A learnt time-out never makes the hold
   // shorter than `least`.
   void set_configured_hold(std::optional<Duration> configured, Duration least);
@@ -68,6 +75,10 @@ struct SharedState {
   UpstreamHealth upstream_health;
   std::atomic<std::uint64_t> misdirected = 0;  // clients that were not redirected to the proxy
   std::atomic<bool> draining = false;
+  // Another process has taken over: sessions go there when they come to a boundary.
+  std::atomic<bool> leaving = false;
+  // The process before still has connections, which come here.
+  std::atomic<bool> has_predecessor = false;
   // How long a request may be held, and how long a connection may keep a released request while the
   // data server takes nothing. Their sum stays below the client's time-out.
   std::atomic<Duration> hold = Duration(std::chrono::seconds(240));

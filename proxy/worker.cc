@@ -48,6 +48,7 @@ Worker::~Worker() = default;
 void Worker::run() {
   // Limits release requests at times that are closer together than the kernel's usual slack.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL);
+  taken();
   while (!stopping_) {
     const TimePoint now = waits_.now();
     take_timers(now);
@@ -227,6 +228,7 @@ void Worker::give_memory_back(PendingIo& io) {
 }
 
 void Worker::end_of_event() {
+  if (taking_) return;
   while (need_turn_ || !turn_.empty() || !to_flush_.empty() || !to_close_.empty()) {
     if (need_turn_ || !turn_.empty()) {
       take_turn();
@@ -338,8 +340,9 @@ void Worker::refuse_overdue(TimePoint now) {
   std::size_t refused = 0;
   for (PendingIo* io = first_held_; io != nullptr && now - io->arrival >= hold;) {
     PendingIo* const next = io->next_held;
-    // release() refuses a request that the scheduler has just released.
-    if (dispatcher_.refuse(*io, now)) {
+    // release() refuses a request that the scheduler has just released. A packed session's may be
+    // another process's already.
+    if (!io->session->packed() && dispatcher_.refuse(*io, now)) {
       io->session->refuse(*io);
       ++refused;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -8,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/saved/saved_state.h"
 #include "base/system_clock.h"
 #include "net/descriptor.h"
 #include "net/endpoint.h"
@@ -48,6 +50,35 @@ class Worker {
   void list_connections(ListDone done);
   void stop();
 
+  // A hand-over to another process; see Session::pack(). Each calls `done` on the worker's thread.
+  struct Packed {
+    SavedState state;
+    std::array<int, 2> descriptors;  // borrowed from the session
+    std::shared_ptr<Session> session;
+  };
+  using PackDone = std::function<void(std::vector<Packed> packed)>;
+  // Takes what the dispatcher has released before it froze.
+  void take_released(std::function<void()> done);
+  void pack(PackDone done);
+  // Packed sessions go on here.
+  void unpack(std::function<void()> done);
+  // Packed sessions are another process's from now on; others are sent off later (send_off()), each
+  // by a call of `more`.
+  void leave_packed(PackDone more, std::function<void()> done);
+  // The session that was sent off has arrived, or not: then it ends.
+  void sent_off(const std::shared_ptr<Session>& session, bool arrived);
+
+  // A hand-over from another process. take(): before run(), on the thread that made the worker;
+  // the session waits until run(). The requests that it holds come from take_arrivals().
+  [[nodiscard]] Result<void> take(const SavedState& state, net::Descriptor client,
+                                  net::Descriptor server);
+  [[nodiscard]] std::vector<PendingIo*> take_arrivals();
+  // After all of take(), or to give it up: the sessions end without a trace.
+  void taken();
+  void give_taken_up();
+  // From any thread, while it runs. A session that cannot be taken on is closed.
+  void take_late(SavedState state, net::Descriptor client, net::Descriptor server);
+
   // For sessions, while an event is handled.
   [[nodiscard]] PumpThread& pump_thread() { return pump_thread_; }
   // The time of the event and its number.
@@ -85,8 +116,14 @@ class Worker {
   void slots_changed() { need_turn_ = true; }
   void flush_later(Session& session) { to_flush_.push_back(&session); }
   void close_later(std::shared_ptr<Session> session) { to_close_.push_back(std::move(session)); }
+  // Sends a session to the process that has taken over, if it can be packed.
+  [[nodiscard]] bool send_off(Session& session);
 
  private:
+  [[nodiscard]] Result<std::shared_ptr<Session>> restore(const SavedState& state,
+                                                         net::Descriptor client,
+                                                         net::Descriptor server);
+  void sort_held();
   void begin_session(net::Descriptor client_socket, const net::Endpoint& client);
   [[nodiscard]] Result<void> begin_opening(net::Descriptor client_socket,
                                            const net::Endpoint& client,
@@ -142,6 +179,8 @@ class Worker {
   std::size_t swept_ = 0;  // buckets of sessions_ checked in this round
   bool need_turn_ = false;
   bool stopping_ = false;
+  bool taking_ = false;  // sessions of another process wait for run()
+  PackDone send_off_;    // once another process has taken over
 };
 
 }  // namespace vpfs::proxy

@@ -45,6 +45,15 @@ class AllocatedLimit {
     if (is_set_) bucket_.take_present(tokens, filled_until(now));
   }
 
+  // Without whether it is set, which set() and lift() say.
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("bucket", bucket_);
+    fields("rate", rate_);
+    fields("stopped", stopped_);
+    fields("is_new", is_new_);
+  }
+
  private:
   [[nodiscard]] TimePoint filled_until(TimePoint now) const { return rate_ == 0 ? stopped_ : now; }
 

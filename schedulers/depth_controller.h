@@ -61,6 +61,11 @@ class DepthController {
   // The same without probes.
   [[nodiscard]] std::uint32_t base_depth() const { return level(Phase::base).depth; }
 
+  // Begins with the depth that a controller before it has found.
+  void begin_with(std::uint32_t found) {
+    level(Phase::base).depth = std::clamp(found, settings_.least, settings_.most);
+  }
+
   // `now` never goes back. A request was sent; `outstanding` includes it.
   void dispatched(std::uint32_t outstanding, TimePoint now);
   // One that was sent at `sent` came back; `outstanding` no longer counts it.

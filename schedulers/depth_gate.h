@@ -63,6 +63,11 @@ class DepthGate {
   // depth. vacate(): one of them has ended.
   void occupy(Load load) { before_ = load; }
   void vacate(Cost cost);
+  // Several have; no more than occupy() counted.
+  void vacate(Load load) {
+    before_.requests -= std::min(before_.requests, load.requests);
+    before_.cost -= before_.requests == 0 ? before_.cost : std::min(before_.cost, load.cost);
+  }
 
   // Changes the number of requests. More may be outstanding for a while.
   void set_requests(std::uint32_t requests) { depth_.requests = requests; }

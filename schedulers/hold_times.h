@@ -48,6 +48,14 @@ struct HoldTimes {
             .traffic_class = traffic_class - other.traffic_class};
   }
   [[nodiscard]] Duration of(HoldReason reason) const;
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("limit", limit);
+    fields("share", share);
+    fields("kept_slot", kept_slot);
+    fields("depth", depth);
+    fields("traffic_class", traffic_class);
+  }
   [[nodiscard]] Duration sum() const { return limit + share + kept_slot + depth + traffic_class; }
 
   bool operator==(const HoldTimes&) const = default;

@@ -16,6 +16,13 @@ struct Limits {
 
   [[nodiscard]] bool any() const { return bytes || operations || metadata_operations; }
   bool operator==(const Limits&) const = default;
+
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("bytes", bytes);
+    fields("operations", operations);
+    fields("metadata_operations", metadata_operations);
+  }
 };
 
 }  // namespace vpfs

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/saved/saved_state.h"
 #include "schedulers/crowd_clock.h"
 #include "schedulers/hold_times.h"
 #include "schedulers/limits.h"
@@ -98,6 +99,17 @@ class Policy {
   virtual void forget_elsewhere(TimePoint /*now*/) {}
   // A dispatched request did this much more than its cost.
   virtual void charge_more(const IoRequest& /*request*/, Cost /*cost*/) {}
+
+  // For a successor of the same policy in another process: what is known of one flow, and of all
+  // together. restore() comes when the successor knows the flow's share and limits, and its queued
+  // requests, if they were there, are queued again; restore_all() comes first. None of them changes
+  // what is queued.
+  virtual void save_all(TimePoint /*now*/, SavedState& /*to*/) {}
+  virtual void save(AppId /*app*/, TimePoint /*now*/, SavedState& /*to*/) {}
+  virtual void restore_all(const SavedState& /*from*/, TimePoint /*now*/) {}
+  virtual void restore(AppId /*app*/, const SavedState& /*from*/, TimePoint /*now*/) {}
+  // All flows that the successor has are restored. Some may be missing.
+  virtual void restored(TimePoint /*now*/) {}
 
   [[nodiscard]] virtual std::size_t queued() const = 0;
   // Any queued request, for withdrawing all of them; nullptr: there is none.

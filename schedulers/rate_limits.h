@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/saved/saved_state.h"
 #include "schedulers/allocated_limit.h"
 #include "schedulers/limits.h"
 #include "schedulers/policy.h"
@@ -123,10 +124,16 @@ class RateLimits {
   void begin_backlog(AppId app, TimePoint now);
   void end_backlog(AppId app);
 
+  // The tokens of a flow, those of a coordinator's limits among them, for a successor. A limit that
+  // the flow has not over there is left out. Users then place the heads of the flow again.
+  void save(AppId app, SavedState& to);
+  void restore(AppId app, const SavedState& from, TimePoint now);
+
   // How many flows there is memory for.
   [[nodiscard]] std::size_t size() const { return limits_.size(); }
   // The rate of the flow's bucket of bytes. REQUIRES: it has one.
   [[nodiscard]] std::uint64_t rate(AppId app) const { return limit(app).bytes.rate(); }
+  [[nodiscard]] std::uint64_t burst(AppId app) const { return limit(app).bytes.depth(); }
   // The tokens of a flow, for status.
   [[nodiscard]] StatusFields report(AppId app, TimePoint now) const;
 

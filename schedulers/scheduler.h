@@ -130,12 +130,24 @@ class Scheduler {
     for (const Class& each : classes_) each.policy->forget_elsewhere(now);
   }
 
+  // For a successor in another process, as Policy has them. Its own limits are saved with the
+  // flows; limits that schedulers share are up to their owner, as is the load.
+  void save_all(TimePoint now, SavedState& to);
+  void save(AppId app, TimePoint now, SavedState& to);
+  void restore_all(const SavedState& from, TimePoint now);
+  void restore(AppId app, const SavedState& from, TimePoint now);
+  void restored(TimePoint now) {
+    for (const Class& each : classes_) each.policy->restored(now);
+  }
+
   // For replacing a scheduler by another: any queued request (nullptr: none), and the load that is
   // outstanding. The load given to occupy() counts against the depth until vacate().
   [[nodiscard]] IoRequest* any_queued() const;
   [[nodiscard]] DepthGate::Load load() const { return gate_.load(); }
   void occupy(DepthGate::Load load) { gate_.occupy(load); }
   void vacate(Cost cost) { gate_.vacate(cost); }
+  // The same of several requests, or of all that are left.
+  void vacate(DepthGate::Load load) { gate_.vacate(load); }
 
   // For status; not on the hot path.
   [[nodiscard]] FlowState flow(AppId app) const;

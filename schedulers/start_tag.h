@@ -68,6 +68,12 @@ class StartTag {
   // Takes v off the tag. The owner then sets v to zero.
   void rebase(Tag v) { tag = subtract_to_zero(tag, v); }
 
+  // The rest of the last division, for a successor with the same weight.
+  [[nodiscard]] std::uint32_t remainder() const { return remainder_; }
+  void set_remainder(std::uint64_t remainder) {
+    remainder_ = static_cast<std::uint32_t>(std::min(remainder, weight.divisor() - 1));
+  }
+
   Tag tag = 0;     // S of the head; while nothing is queued, F of what was sent last
   Tag credit = 0;  // zero while nothing is queued
   Divider weight;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -39,6 +40,20 @@ class TokenBucket {
 
   [[nodiscard]] std::uint64_t rate() const { return rate_.divisor(); }
   [[nodiscard]] std::uint64_t depth() const { return depth_; }
+
+  template <typename Archive>
+  void archive(Archive& fields) {
+    std::uint64_t of_rate = rate();
+    fields("rate", of_rate);
+    fields("depth", depth_);
+    fields("full_at", full_at_);
+    fields("remainder", remainder_);
+    if constexpr (Archive::kReads) {
+      rate_ = Divider(std::clamp<std::uint64_t>(of_rate, 1, std::uint64_t{1} << 50));
+      depth_ = std::max<std::uint64_t>(depth_, 1);
+      remainder_ = std::min(remainder_, rate() - 1);
+    }
+  }
 
  private:
   static constexpr std::uint64_t kLongest = std::uint64_t{1} << 60;

@@ -105,6 +105,34 @@ class Allocations {
   [[nodiscard]] const std::vector<AppId>& limited() const { return limited_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
+  // For a successor: the lease, and the row of one virtual PFS, whose limits are set apart.
+  template <typename Archive>
+  void archive(Archive& fields) {
+    Epoch epoch = epoch_.value_or(Epoch{});
+    bool has_epoch = epoch_.has_value();
+    fields("has_epoch", has_epoch);
+    fields("term", epoch.term);
+    fields("sequence", epoch.sequence);
+    if constexpr (Archive::kReads) epoch_ = has_epoch ? std::optional(epoch) : std::nullopt;
+    fields("lease_end", lease_end_);
+    fields("cycle", cycle_);
+    fields("base", base_);
+    fields("applied", counts_.applied);
+    fields("outdated", counts_.outdated);
+    fields("unsupported", counts_.unsupported);
+    fields("unknown", counts_.unknown);
+    fields("lease_ends", counts_.lease_ends);
+    fields("totals_decreased", counts_.totals_decreased);
+    fields("totals_cut", counts_.totals_cut);
+  }
+  template <typename Archive>
+  void archive_row(AppId app, Archive& fields) {
+    Row& of = row(app);
+    fields("mentioned_in", of.cycle);
+    fields("base", of.base);
+    fields("total", of.total);
+  }
+
  private:
   static constexpr std::uint32_t kNowhere = 0xffffffff;
   struct Row {

@@ -322,6 +322,50 @@ Held* ClientLimits::take_excess(TimePoint now) {
   return nullptr;
 }
 
+void ClientLimits::save(SavedState& to) const {
+  SavedState::Values all;
+  for (const Client& client : clients_) {
+    if (client.connections == 0 && client.refused_requests.empty()) continue;
+    SavedState& one = all.emplace_back();
+    one.set("name", client.name);
+    one.set("most_connections", std::uint64_t{client.most_connections});
+    one.set("refused", client.refused);
+    SavedState::Numbers requests;
+    for (const auto& [fingerprint, each] : client.refused_requests) {
+      for (const std::uint64_t number :
+           {fingerprint, saved_state::number_of(each.first_seen), saved_state::number_of(each.last),
+            std::uint64_t{each.times}}) {
+        requests.push_back(number);
+      }
+    }
+    one.set("refused_requests", std::move(requests));
+  }
+  to.set("clients", std::move(all));
+}
+
+void ClientLimits::restore(const SavedState& from) {
+  for (const SavedState& one : from.list("clients")) {
+    const std::string name(one.text("name"));
+    const auto found = by_name_.find(name);
+    const ClientId id = found != by_name_.end() ? found->second : make(name);
+    Client& client = clients_[static_cast<std::size_t>(id)];
+    client.most_connections =
+        std::max<std::size_t>(client.most_connections, one.number("most_connections"));
+    client.refused += one.number("refused");
+    if (client.connections == 0 && !std::exchange(client.vacant, true)) vacant_.push_back(id);
+    const auto* const requests = one.find<SavedState::Numbers>("refused_requests");
+    if (requests == nullptr) continue;
+    for (std::size_t i = 0; i + 3 < requests->size(); i += 4) {
+      Refused each;
+      saved_state::assign(each.first_seen, (*requests)[i + 1]);
+      saved_state::assign(each.last, (*requests)[i + 2]);
+      each.times = static_cast<std::uint32_t>((*requests)[i + 3]);
+      if (client.refused_requests.size() >= kMostRemembered) break;
+      client.refused_requests.insert_or_assign((*requests)[i], each);
+    }
+  }
+}
+
 ClientLimits::Report ClientLimits::report(ClientId id, TimePoint now) const {
   const Client& client = clients_[static_cast<std::size_t>(id)];
   const bool is_limited = settings_.enabled && (settings_.most || shows_several(client, now));

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/saved/saved_state.h"
 #include "stage/config/client_limit_settings.h"
 #include "stage/held.h"
 
@@ -71,6 +72,10 @@ class ClientLimits {
   // The next request to refuse, still in the scheduler; nullptr: there is none. It counts as
   // withdrawn and remembered from now on.
   [[nodiscard]] Held* take_excess(TimePoint now);
+
+  // What is remembered of clients, by their names, for a successor: before any of them joins.
+  void save(SavedState& to) const;
+  void restore(const SavedState& from);
 
   // For status and the log.
   struct Report {

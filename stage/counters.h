@@ -24,6 +24,11 @@ struct Amount {
     --requests;
     bytes -= size.count;
   }
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("requests", requests);
+    fields("bytes", bytes);
+  }
   Amount& operator+=(const Amount& other) {
     requests += other.requests;
     bytes += other.bytes;
@@ -39,6 +44,12 @@ struct Amounts : std::array<Amount, kIoKinds> {
     Amount sum;
     for (const Amount& each : *this) sum += each;
     return sum;
+  }
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("read", of(IoKind::read));
+    fields("write", of(IoKind::write));
+    fields("metadata", of(IoKind::metadata));
   }
   Amounts& operator+=(const Amounts& other) {
     for (std::size_t i = 0; i < size(); ++i) (*this)[i] += other[i];
@@ -75,6 +86,23 @@ struct Counters {
   Amount queued;
   Amount outstanding;
 
+  // Without `queued` and `outstanding`, which are what is there.
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("arrived", arrived);
+    fields("sent", sent);
+    fields("done", done);
+    fields("failed", failed);
+    fields("refused", refused);
+    fields("cost_sent", cost_sent);
+    fields("cost_done", cost_done);
+    fields("excess", excess);
+    fields("given_up", given_up);
+    fields("passed_limit", passed_limit);
+    fields("held", held);
+    fields("slow_client", slow_client);
+  }
+
   // Adds the history of another virtual PFS without queued or outstanding requests.
   Counters& operator+=(const Counters& other);
 };
@@ -90,6 +118,16 @@ struct Histograms {
   Cost largest = 0;  // of those sent, and of those done
 
   void merge(const Histograms& other);
+
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("wait", wait);
+    fields("service", service);
+    fields("statistics", statistics);
+    fields("unscheduled", unscheduled);
+    fields("longest_wait", longest_wait);
+    fields("largest", largest);
+  }
 };
 
 }  // namespace vpfs::stage

@@ -42,6 +42,9 @@ class Lanes {
   // Targets beyond kMost share it, or take over an idle lane.
   [[nodiscard]] Found find(std::uint32_t target);
 
+  // The limits that lanes share; nullptr: each has its own.
+  [[nodiscard]] RateLimits* shared_limits() { return per_target_ ? &limits_ : nullptr; }
+
   struct Elsewhere {
     Cost cost = 0;
     // For how long it may hold a head. Nothing: as long as the lane's speed says, for requests of

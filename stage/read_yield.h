@@ -21,6 +21,12 @@ class ReadYield {
         now > part_ ? part_ + (now - part_ + kSteps - 1) / kSteps : part_ - (part_ - now) / kSteps;
   }
 
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("part", part_);
+    if constexpr (Archive::kReads) part_ = std::min(part_, kWhole);
+  }
+
  private:
   static constexpr std::uint32_t kWhole = 1U << 16;
   static constexpr std::uint32_t kSteps = 8;

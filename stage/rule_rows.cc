@@ -1,5 +1,6 @@
 #include "stage/rule_rows.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -38,6 +39,16 @@ void RuleRows::reconfigure(const std::vector<RuleConfig>& rules) {
   for (const RuleConfig& rule : rules) {
     if (!by_name_.contains(rule.name)) add(rule.name);
   }
+}
+
+void RuleRows::add(std::string_view name, std::uint64_t hits, std::uint64_t made,
+                   TimePoint last_hit) {
+  const RuleRef rule = find(name);
+  if (!is_there(rule)) return;
+  Row& row = rows_[rule.row];
+  row.hits += hits;
+  row.made += made;
+  row.last_hit = std::max(row.last_hit, last_hit);
 }
 
 RuleRef RuleRows::find(std::string_view name) const {

@@ -44,6 +44,9 @@ class RuleRows {
     if (is_there(rule)) ++rows_[rule.row].made;
   }
 
+  // Counts of a predecessor, for the rule of that name.
+  void add(std::string_view name, std::uint64_t hits, std::uint64_t made, TimePoint last_hit);
+
   [[nodiscard]] bool is_there(RuleRef rule) const {
     return rule.row < rows_.size() && rows_[rule.row].generation == rule.generation;
   }

@@ -49,6 +49,12 @@ class ServiceSpeed {
                       kShortest, kLongest);
   }
 
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("last", last_);
+    fields("before", before_);
+  }
+
  private:
   static constexpr Duration kSpan = std::chrono::seconds(1);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/saved/saved_state.h"
 #include "schedulers/share.h"
 #include "schedulers/token_bucket.h"
 #include "stage/config/config.h"
@@ -38,6 +39,15 @@ class ShadowLimits {
     std::size_t names = 0;
 
     Report& operator+=(const Report& other);
+
+    template <typename Archive>
+    void archive(Archive& fields) {
+      fields("seen", seen);
+      fields("would_hold", would_hold);
+      fields("held", held);
+      fields("unmeasured", unmeasured);
+      fields("names", names);
+    }
   };
 
   // Takes on the shadow rules of the configuration, whose rows are in `rules`. Their limits are
@@ -66,6 +76,10 @@ class ShadowLimits {
   // Nothing: the number is free.
   [[nodiscard]] std::optional<RowReport> row(std::size_t row, TimePoint now) const;
   [[nodiscard]] std::optional<Report> retired(std::string_view rule) const;
+
+  // For a successor: counts and buckets, by the names of rule and virtual PFS.
+  void save(TimePoint now, SavedState& to);
+  void restore(const SavedState& from, TimePoint now);
 
   // As in Stage.
   void find_idle(std::size_t rows, Duration idle_for, TimePoint now);

@@ -31,7 +31,8 @@ const ShareWatch::Verdict& ShareWatch::look(const Reading& reading, TimePoint no
   const Reading& first = span.first;
   Verdict& verdict = span.verdict;
   if (!span.has_begun || first.id != reading.id) {
-    span = {.begin = now, .first = reading, .has_begun = true, .verdict = {}};
+    const Verdict sums = span.has_begun || first.id != reading.id ? Verdict{} : verdict;
+    span = {.begin = now, .first = reading, .has_begun = true, .verdict = sums};
     return verdict;
   }
   if (first.schedulers != reading.schedulers || first.traffic_class != reading.traffic_class) {
@@ -47,6 +48,18 @@ const ShareWatch::Verdict& ShareWatch::look(const Reading& reading, TimePoint no
   span.begin = now;
   span.first = reading;
   return verdict;
+}
+
+ShareWatch::Verdict ShareWatch::verdict(VirtualPfsId id) const {
+  const std::size_t index = std::to_underlying(id.app);
+  if (index >= spans_.size() || spans_[index].first.id != id) return {};
+  return spans_[index].verdict;
+}
+
+void ShareWatch::begin_with(VirtualPfsId id, const Verdict& sums) {
+  const std::size_t index = std::to_underlying(id.app);
+  if (index >= spans_.size()) spans_.resize(index + 1);
+  spans_[index] = {.begin = {}, .first = {.id = id}, .has_begun = false, .verdict = sums};
 }
 
 ShareWatch::Verdict ShareWatch::stop(VirtualPfsId id) {

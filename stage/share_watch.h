@@ -39,6 +39,13 @@ class ShareWatch {
     Duration present = {};
     Duration in_flight = {};
     Duration without_queue = {};
+
+    template <typename Archive>
+    void archive(Archive& fields) {
+      fields("present", present);
+      fields("in_flight", in_flight);
+      fields("without_queue", without_queue);
+    }
   };
 
   // The verdict if the virtual PFS's span goes on; nullptr: look() may judge it. It spares readers
@@ -53,6 +60,9 @@ class ShareWatch {
   // Judges the time since the last judgement, if that is a span or longer. Readings that are not
   // comparable with the ones before begin a span.
   const Verdict& look(const Reading& reading, TimePoint now);
+  // For a successor: the sums of a virtual PFS so far, and those that it goes on from.
+  [[nodiscard]] Verdict verdict(VirtualPfsId id) const;
+  void begin_with(VirtualPfsId id, const Verdict& sums);
   // There are no readings any more, since the policy has no weights. The sums stay.
   [[nodiscard]] Verdict stop(VirtualPfsId id);
 

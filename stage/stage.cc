@@ -160,6 +160,19 @@ VirtualPfs& Stage::enter(Held& io, TimePoint now) {
   return pfs;
 }
 
+void Stage::readmit(Held& io, TimePoint now) {
+  if (std::exchange(io.is_counted, true)) return;
+  io.noted_in = 0;
+  VirtualPfs& pfs = table_[io.app];
+  if (io.size_is_estimated) {
+    io.size = pfs.read_yield.expected(io.asked);
+    io.cost = cost_model_.cost(io.kind, io.size);
+  }
+  ++pfs.requests;
+  pfs.last_used = now;
+  pfs.retiring = false;
+}
+
 // The request has ended, and its virtual PFS may be retired.
 void Stage::leave(Held& io, TimePoint now) {
   if (!std::exchange(io.is_counted, false)) return;

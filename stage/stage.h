@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/saved/saved_state.h"
 #include "schedulers/cost_model.h"
 #include "schedulers/request_list.h"
 #include "stage/allocations.h"
@@ -83,6 +84,10 @@ class Stage {
   // REQUIRES: it is not queued, released or outstanding, and its description is set: its place,
   // kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
   void arrive(Held& io, TimePoint now);
+
+  // The request has arrived at the stage's predecessor, which has counted it, and arrives here
+  // next, or is parked. REQUIRES: as arrive().
+  void readmit(Held& io, TimePoint now);
 
   // Appends the requests that may go to the data server now (State::released) and those to refuse
   // because their client has too many (State::excess). Returns when to ask again if nothing happens
@@ -203,6 +208,19 @@ class Stage {
   // Unscheduled requests at the data server.
   [[nodiscard]] std::size_t unscheduled() const { return unscheduled_outstanding_; }
 
+  // For a successor in another process, whose rows have other numbers: names count. save(): all
+  // counters, what coordinators allow, and the schedulers. The successor takes the first two on
+  // with restore(), before any request; then its requests arrive again (readmit()), and then it
+  // takes on the schedulers with restore_schedulers(). `save_changes()`: what was counted, and what
+  // has come back from the data server, since it was called last, or save() was; nothing: nothing.
+  [[nodiscard]] SavedState save(TimePoint now);
+  [[nodiscard]] std::optional<SavedState> save_changes(TimePoint now);
+  void restore(const SavedState& from, TimePoint now);
+  void restore_schedulers(const SavedState& from, TimePoint now);
+  void take_changes(const SavedState& from, TimePoint now);
+  // Requests that the predecessor still has at the data server are not waited for any more.
+  void vacate_predecessor();
+
   // Log lines for the administrator, each once.
   [[nodiscard]] std::vector<std::string> take_notices() { return std::exchange(notices_, {}); }
 
@@ -256,6 +274,9 @@ class Stage {
   void keep_hold_times(Lanes::Lane& lane, AppId app, TimePoint now);
   [[nodiscard]] ShareWatch::Verdict judge_share(AppId app, TimePoint now);
   [[nodiscard]] HistoryReading read_history(AppId app, TimePoint now);
+  [[nodiscard]] Counters counters_now(AppId app, TimePoint now) const;
+  void save_lane(std::size_t lane, TimePoint now, SavedState& to);
+  [[nodiscard]] std::optional<std::size_t> lane_of_saved(const SavedState& from, TimePoint now);
 
   CostModel cost_model_;
   Duration idle_for_;
@@ -281,6 +302,11 @@ class Stage {
   std::vector<AppId> idle_;                   // waiting for retire()
   std::size_t next_row_ = 0;                  // of find_idle()
   Recorder* recorder_ = nullptr;
+  // At the last save(), by number.
+  std::vector<Counters> saved_counters_;
+  std::vector<DepthGate::Load> saved_loads_;  // by lane
+  // What the predecessor has at the data server, by lane.
+  std::vector<DepthGate::Load> predecessor_loads_;
   std::vector<std::string> notices_;
 };
 

@@ -26,6 +26,14 @@ struct Statistic {
     add_squares(Wide{value} * value);
   }
   void merge(const Statistic& other);
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("samples", samples);
+    fields("min", min);
+    fields("max", max);
+    fields("sum", sum);
+    fields("sum_of_squares", sum_of_squares);
+  }
 
  private:
   void add_squares(Wide squares) {
@@ -48,6 +56,15 @@ struct IoStatistics {
   // Metadata requests do not count.
   void record(IoKind kind, Bytes moved, Duration time, TimePoint now);
   void merge(const IoStatistics& other);
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("since", since);
+    fields("last", last);
+    fields("read_bytes", read_bytes);
+    fields("read_time", read_time);
+    fields("write_bytes", write_bytes);
+    fields("write_time", write_time);
+  }
 };
 
 }  // namespace vpfs::stage

@@ -215,6 +215,102 @@ std::vector<AppId> VirtualPfsTable::reconfigure(const std::vector<VirtualPfsConf
   return changed;
 }
 
+std::optional<AppId> VirtualPfsTable::named(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end() || rows_[found->second].info->removed) return std::nullopt;
+  return found->second;
+}
+
+void VirtualPfsTable::save(AppId app, SavedState& to) {
+  VirtualPfs& row = rows_[app];
+  VirtualPfsInfo info = *row.info;
+  to.set("name", info.name);
+  to.set("declared", info.declared->name);
+  to.set("jobid", std::string(jobid(app)));
+  to.set("account", std::string(account(app)));
+  StateWriter out(to);
+  out("job", info.job);
+  out("nodes", info.nodes);
+  out("job_uid", info.job_uid);
+  out("finish_by", info.finish_by);
+  out("done_before", info.done_before);
+  out("last_used", row.last_used);
+  out("read_yield", row.read_yield);
+  out("recent_kib", row.recent_kib);
+  out("last_class", row.last_class);
+  if (row.histograms) out("histograms", *row.histograms);
+}
+
+std::optional<VirtualPfsTable::Found> VirtualPfsTable::restore(const SavedState& from,
+                                                               TimePoint now) {
+  VirtualPfsInfo::Job job = VirtualPfsInfo::Job::unseen;
+  StateReader in(from);
+  in("job", job);
+  Classifier::Match match;
+  match.virtual_pfs = from.text("name");
+  match.declared_name = from.text("declared");
+  match.nodes = static_cast<std::uint32_t>(from.number("nodes"));
+  in("job_uid", match.job_uid);
+  match.account = from.text("account");
+  match.jobid = from.text("jobid");
+  Counters counters;
+  in("counters", counters);
+  Histograms histograms;
+  in("histograms", histograms);
+  const bool is_known = by_name_.contains(match.virtual_pfs);
+  if (!is_known && !declared_.contains(match.declared_name)) {
+    ++retired_.count;
+    retired_.counters += counters;
+    retired_.histograms.merge(histograms);
+    return std::nullopt;
+  }
+  const bool has_job = job != VirtualPfsInfo::Job::unseen;
+  Found found = {.app = AppId{0}, .made = false};
+  if (has_job || !is_known) {
+    found = find_or_make(match, now);
+  } else if (const auto app = named(match.virtual_pfs)) {
+    found.app = *app;
+  }
+  counters_[found.app] += counters;
+  VirtualPfs& row = rows_[found.app];
+  if (row.info->name != match.virtual_pfs) return std::nullopt;  // it counts as "default" now
+  if (!from.list("histograms").empty()) {
+    row.histograms = std::make_unique<Histograms>(std::move(histograms));
+  }
+  in("last_used", row.last_used);
+  in("read_yield", row.read_yield);
+  in("recent_kib", row.recent_kib);
+  in("last_class", row.last_class);
+  VirtualPfsInfo info = *row.info;
+  in("done_before", info.done_before);
+  // A wish that is the same goes on; another one begins now.
+  if (info.finish_by != TimePoint{}) {
+    TimePoint finish_by = info.finish_by;
+    in("finish_by", finish_by);
+    if (finish_by != TimePoint{}) info.finish_by = finish_by;
+  }
+  replace_info(found.app, std::move(info));
+  found.made = true;  // the schedulers learn what has changed
+  return found;
+}
+
+void VirtualPfsTable::save_retired(SavedState& to) {
+  SavedState& one = to.add_list("retired").emplace_back();
+  StateWriter out(one);
+  out("count", retired_.count);
+  out("counters", retired_.counters);
+  out("histograms", retired_.histograms);
+  out("refused", refused_);
+}
+
+void VirtualPfsTable::restore_retired(const SavedState& from) {
+  StateReader in(from.child("retired"));
+  in("count", retired_.count);
+  in("counters", retired_.counters);
+  in("histograms", retired_.histograms);
+  in("refused", refused_);
+}
+
 void VirtualPfsTable::retire(AppId app) {
   VirtualPfs& row = rows_[app];
   VPFS_ASSERT(app != AppId{0} && row.info != nullptr && row.requests == 0);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/saved/saved_state.h"
 #include "schedulers/scheduler.h"
 #include "stage/config/config.h"
 #include "stage/counters.h"
@@ -91,6 +92,15 @@ class VirtualPfsTable {
     Histograms histograms;
   };
   [[nodiscard]] const Retired& retired() const { return retired_; }
+
+  // For a successor: a virtual PFS with its history, by name. restore() returns nothing where the
+  // configuration has it no more; then its counters join those of the retired ones.
+  void save(AppId app, SavedState& to);
+  [[nodiscard]] std::optional<Found> restore(const SavedState& from, TimePoint now);
+  // The virtual PFS of that name, unless it is removed.
+  [[nodiscard]] std::optional<AppId> named(std::string_view name) const;
+  void save_retired(SavedState& to);
+  void restore_retired(const SavedState& from);
 
   // Numbers that are or were in use: 0 ... size() - 1.
   [[nodiscard]] std::size_t size() const { return rows_.size(); }

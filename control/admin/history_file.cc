@@ -180,6 +180,17 @@ Result<void> HistoryFile::load(History& history, WallTime now, std::vector<std::
   return {};
 }
 
+Result<void> restore_history(History& history, const std::string& record) {
+  Result<std::vector<History::Minute>> minutes = read_history_record(record);
+  VPFS_TRY(minutes);
+  SameNames names;
+  for (History::Minute& minute : *minutes) {
+    names.unify(minute);
+    history.restore(minute);
+  }
+  return {};
+}
+
 void HistoryFile::keep(const History& history) {
   const std::uint64_t ended = history.minutes_ended();
   if (!records_.exists() || ended == kept_) return;

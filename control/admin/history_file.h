@@ -34,6 +34,9 @@ class HistoryFile {
   std::uint64_t kept_ = 0;  // of History::minutes_ended()
 };
 
+// Takes on the minutes of a record, as HistoryFile::load() does.
+[[nodiscard]] Result<void> restore_history(stage::History& history, const std::string& record);
+
 // The last minutes of a history as a record, and back. An error says what is wrong.
 [[nodiscard]] std::string history_record(const stage::History& history, std::uint64_t minutes);
 [[nodiscard]] Result<std::vector<stage::History::Minute>> read_history_record(

@@ -24,6 +24,7 @@ class PastQuestions {
   }
 
   void finish() { keeper_.finish(); }
+  [[nodiscard]] const stage::History& history() const { return keeper_.history(); }
 
   // What was done in the time that is asked about. An error is about the request.
   [[nodiscard]] std::expected<insight::Past, Error> read(const Past& request, WallTime now) const;

@@ -157,6 +157,11 @@ void Administration::finish() {
   past_.finish();
 }
 
+std::string Administration::history() const {
+  const stage::History& all = past_.history();
+  return history_record(all, all.minutes());
+}
+
 void Administration::write_history() {
   past_.tick(gate_, clock_.now(), now_(), live_.book().state().version, live_.composed().config);
 }

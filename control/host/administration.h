@@ -55,6 +55,8 @@ class Administration {
   void tick();
   // The program ends: writes what is left of the history. Nothing else changes.
   void finish();
+  // After finish(): the history as a record (restore_history()).
+  [[nodiscard]] std::string history() const;
 
  private:
   template <typename Reply>

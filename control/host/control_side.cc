@@ -77,26 +77,33 @@ ControlSide::ControlSide(Administrate administrate, StageGate& gate, Identity pr
       clock_(clock),
       incarnation_(new_incarnation()) {}
 
-Result<void> ControlSide::open(const HostConfig& config, const std::string& address) {
+Result<void> ControlSide::open(const HostConfig& config, const std::string& address,
+                               net::Inherited* inherited) {
   introduce(config, address);
-  VPFS_TRY(open_http(config));
-  return open_port(config);
+  VPFS_TRY(open_http(config, inherited));
+  return open_port(config, inherited);
 }
 
-Result<void> ControlSide::open_http(const HostConfig& config) {
+Result<void> ControlSide::start() {
+  if (port_ != nullptr) port_->start();
+  return http_.start();
+}
+
+Result<void> ControlSide::open_http(const HostConfig& config, net::Inherited* inherited) {
   auto http = HttpPorts::open(config.http, config.control, http_source(*this, program_.not_ready),
-                              std::string(version()), clock_);
+                              std::string(version()), clock_, inherited, false);
   VPFS_TRY(http);
   http_ = std::move(*http);
   return {};
 }
 
-Result<void> ControlSide::open_port(const HostConfig& config) {
+Result<void> ControlSide::open_port(const HostConfig& config, net::Inherited* inherited) {
   if (!config.control.enabled()) return {};
-  Result<std::unique_ptr<Port>> port = Port::open(config.control, *this, clock_);
+  Port::Options options;
+  options.inherited = inherited;
+  Result<std::unique_ptr<Port>> port = Port::open(config.control, *this, clock_, options);
   VPFS_TRY(port);
   port_ = std::move(*port);
-  port_->start();
   return {};
 }
 
@@ -127,7 +134,12 @@ Result<void> ControlSide::reload(const HostConfig& config) {
     VPFS_TRY(loaded);
     tls = std::move(*loaded);
   }
-  VPFS_TRY(port_ == nullptr ? open_port(config) : port_->reload(config.control));
+  if (port_ != nullptr) {
+    VPFS_TRY(port_->reload(config.control));
+  } else {
+    VPFS_TRY(open_port(config, nullptr));
+    if (port_ != nullptr) port_->start();
+  }
   if (tls) http_.use(std::move(*tls));
   return {};
 }
@@ -139,6 +151,19 @@ std::optional<DialledCoordinator> ControlSide::coordinator() const {
 void ControlSide::stop() {
   if (port_ != nullptr) port_->stop();
   http_.close();
+}
+
+void ControlSide::leave() {
+  if (port_ != nullptr) port_->leave();
+  http_.close();
+}
+
+std::vector<std::pair<std::string, int>> ControlSide::descriptors() const {
+  std::vector<std::pair<std::string, int>> all = http_.descriptors();
+  if (port_ == nullptr) return all;
+  const auto more = port_->descriptors();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 Hello ControlSide::hello() const {

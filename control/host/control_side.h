@@ -7,6 +7,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <asio/io_context.hpp>
 
@@ -18,6 +20,7 @@
 #include "control/wire/dialled_coordinator.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
+#include "net/inherited.h"
 
 namespace vpfs::control {
 
@@ -39,19 +42,33 @@ class ControlSide final : public Owner {
   // All outlive it. `context` is the main thread's.
   ControlSide(Administrate administrate, StageGate& gate, Identity program,
               asio::io_context& context, const Clock& clock);
+  // The same in the place of another process: coordinators see one stage that never went away.
+  // Before open().
+  void take_the_place_of(std::uint64_t incarnation) { incarnation_ = incarnation; }
   ~ControlSide() override { stop(); }
   ControlSide(const ControlSide&) = delete;
   ControlSide& operator=(const ControlSide&) = delete;
 
   // Opens the ports that the configuration has. The error names the key. `address` names a stage
   // that has no name in its configuration.
-  [[nodiscard]] Result<void> open(const HostConfig& config, const std::string& address);
+  // No request is served before start(). `inherited` has what the process before gave, or is null.
+  [[nodiscard]] Result<void> open(const HostConfig& config, const std::string& address,
+                                  net::Inherited* inherited);
+  [[nodiscard]] Result<void> start();
   // Another configuration is in force, at its start too.
   void introduce(const HostConfig& config, const std::string& address);
   // Opens the control port if there is none yet.
   [[nodiscard]] Result<void> reload(const HostConfig& config);
   // Closes the ports. No request comes after it.
   void stop();
+  // The same, but the listeners are another process's from now on.
+  void leave();
+  // Those, by the names that open() looks for.
+  [[nodiscard]] std::vector<std::pair<std::string, int>> descriptors() const;
+  [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
+  [[nodiscard]] std::uint64_t term() const { return term_; }
+  // That of the last cycle that was applied, by the process before.
+  void set_term(std::uint64_t term) { term_ = term; }
 
   // The coordinator that the stage connects to.
   [[nodiscard]] std::optional<DialledCoordinator> coordinator() const;
@@ -63,15 +80,15 @@ class ControlSide final : public Owner {
   void cycle(const Cycle& cycle, Link& link, CycleAnswer& answer) override;
 
  private:
-  [[nodiscard]] Result<void> open_port(const HostConfig& config);
-  [[nodiscard]] Result<void> open_http(const HostConfig& config);
+  [[nodiscard]] Result<void> open_port(const HostConfig& config, net::Inherited* inherited);
+  [[nodiscard]] Result<void> open_http(const HostConfig& config, net::Inherited* inherited);
 
   const Administrate administrate_;
   StageGate& gate_;
   const Identity program_;
   asio::io_context& context_;
   const Clock& clock_;
-  const std::uint64_t incarnation_;
+  std::uint64_t incarnation_;  // does not change after open()
   std::atomic<bool> metadata_caps_ = false;
   std::atomic<std::uint64_t> term_ = 0;  // of the last cycle that was applied; 0: there was none
   mutable std::mutex mutex_;             // guards what follows

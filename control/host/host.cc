@@ -48,9 +48,13 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
            .gate = gate_,
            .program = program_,
            .names = names_,
-           .look_up = [this](
-                          const WantedNames& names, NameLookups::For what,
-                          NameLookups::Done done) { lookups_.fetch(names, std::move(done), what); },
+           .look_up =
+               [this](const WantedNames& names, NameLookups::For what, NameLookups::Done done) {
+                 auto then = [this, done = std::move(done)](const std::optional<std::string>& why) {
+                   run_or_defer([done, why] { done(why); });
+                 };
+                 lookups_.fetch(names, std::move(then), what);
+               },
            .clock = clock_,
            .now = wall_clock_now,
            .history = std::move(live_.history)}),
@@ -66,6 +70,13 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
                context_, clock_) {
   signals_.add(SIGHUP);
   signals_.add(SIGUSR2);
+  inherited_ = setup.handed == nullptr ? setup.inherited : &setup.handed->inherited;
+  if (setup.handed == nullptr) return;
+  handed_.emplace(*setup.handed);
+  const SavedState& offered = handed_->offered;
+  control_.take_the_place_of(offered.number("incarnation", control_.incarnation()));
+  started_ = WallTime(std::chrono::seconds(
+      offered.number("started_at", static_cast<std::uint64_t>(seconds_since_epoch(started_)))));
 }
 
 Host::~Host() = default;
@@ -79,17 +90,23 @@ Result<void> Host::lock_status_file() {
 
 Result<void> Host::open(const std::string& address) {
   address_ = address;
-  administration_.tick();
-  return control_.open(config(), address_);
+  if (!handed_) administration_.tick();
+  return control_.open(config(), address_, inherited_);
 }
 
 void Host::run() {
+  if (handed_) administration_.tick();
+  handed_.reset();
+  inherited_ = nullptr;
+  if (const Result<void> started = control_.start(); !started) {
+    spdlog::error("control port: {}", started.error().message);
+  }
   await_signal();
   arm_status();
   arm_retiring();
   arm_ends();
   context_.run();
-  control_.stop();
+  if (hand_ != Hand::left) control_.stop();
 }
 
 void Host::finish() {
@@ -98,6 +115,7 @@ void Host::finish() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
+  if (hand_ == Hand::left) return;
   administration_.finish();
   write_status();
 }
@@ -110,7 +128,7 @@ void Host::await_signal() {
     } else if (signal == SIGUSR2) {
       reopen_log();
     } else if (signal == SIGHUP) {
-      reload([](const auto&) {});  // it is in the log
+      run_or_defer([this] { reload([](const auto&) {}); });  // it is in the log
     } else if (program_.draining()) {
       spdlog::warn("second signal: ending without waiting for outstanding requests");
       stop();
@@ -127,6 +145,11 @@ void Host::begin_drain(std::string_view why) {
 }
 
 void Host::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
+  if (hand_ == Hand::left) return refuse_late(answer);
+  if (hand_ == Hand::offered) {
+    waiting_.push_back({.request = request, .caller = caller, .answer = answer});
+    return;
+  }
   switch (request.body_case()) {
     case Envelope::kStatus: {
       Envelope reply;
@@ -147,6 +170,8 @@ void Host::ask(const Envelope& request, const Caller& caller, const Answer& answ
       begin_drain("an administrator asked for it");
       return acknowledge(answer,
                          "draining: outstanding requests may finish, then the program ends");
+    case Envelope::kUpgrade:
+      return upgrade(request.upgrade(), caller, answer);
     default:
       return administration_.ask(request, caller, answer);
   }
@@ -181,7 +206,7 @@ void Host::describe(StatsReply& reply) const {
 
 void Host::write_status() {
   const std::string& path = config().status_file;
-  if (path.empty()) return;
+  if (path.empty() || hand_ == Hand::left) return;
   const Result<void> written = write_status_file(path, status());
   // A full disk is logged once, and once more when it has room.
   if (!written && !status_failed_) spdlog::error("{}", written.error().message);
@@ -214,7 +239,7 @@ void Host::arm_ends() {
   ends_timer_.expires_after(kEndsInterval);
   ends_timer_.async_wait([this](std::error_code error) {
     if (error) return;
-    administration_.tick();
+    if (hand_ == Hand::none) administration_.tick();
     arm_ends();
   });
 }

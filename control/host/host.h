@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <asio/io_context.hpp>
@@ -17,6 +18,7 @@
 #include "control/gate/stage_gate.h"
 #include "control/host/administration.h"
 #include "control/host/control_side.h"
+#include "control/host/handed.h"
 #include "control/host/live.h"
 #include "control/host/program.h"
 #include "control/host/status_file.h"
@@ -36,6 +38,9 @@ class Host {
     std::string file;  // the configuration file; reloads read it again
     HostNames& names;
     const Clock& clock;
+    const Handed* handed = nullptr;  // by the process whose place this one takes; for the start
+    // Listeners that are open already, if any, beside those; outlives the start.
+    net::Inherited* inherited = nullptr;
   };
 
   // `program`, `gate`, and what `setup` refers to outlive it.
@@ -46,13 +51,34 @@ class Host {
 
   // Keeps other programs off the status file. The error names the key, as that of open().
   [[nodiscard]] Result<void> lock_status_file();
-  // Ends what was due, then opens the ports. `address` names a stage that has no name.
+  // Opens the ports, which serve from run() on. `address` names a stage that has no name. Ends what
+  // was due before, unless it takes another process's place.
   [[nodiscard]] Result<void> open(const std::string& address);
   // Serves until stop(), then closes the ports. SIGTERM and SIGINT have the program drain, and end
   // it at once when it does already. SIGUSR1 writes the status file, SIGUSR2 opens the log file
   // anew, SIGHUP reloads the configuration file.
   void run();
   void stop() { context_.stop(); }
+
+  // A hand-over to another process. offer(): what that one needs; from then on nothing that it
+  // tells changes, and administrators wait. withdraw() ends that. leave(): the other process has
+  // taken over, and has the files and ports of this one. On the host's thread.
+  struct Offer {
+    SavedState state;
+    std::vector<std::pair<std::string, int>> descriptors;
+  };
+  [[nodiscard]] Offer offer();
+  // The listeners among those of an offer.
+  [[nodiscard]] std::vector<std::pair<std::string, int>> listeners() const {
+    return control_.descriptors();
+  }
+  void withdraw();
+  void leave();
+  // Where the stage is in a coordinator's cycles, for the other process; its take_on() is before
+  // run().
+  void save(SavedState& to) const;
+  void take_on(const SavedState& from);
+
   // After run(), when the threads of the program have ended: writes the last status. A further
   // signal to end has no effect from then on.
   void finish();
@@ -68,6 +94,7 @@ class Host {
   // Reads the file again, and takes it on if live rules fit it. Calls `done` with what changed.
   using Reloaded = std::function<void(Result<std::vector<std::string>> changed)>;
   void reload(Reloaded done);
+  void upgrade(const Upgrade& request, const Caller& caller, const Answer& answer);
   [[nodiscard]] std::string status();
   [[nodiscard]] InForceReply in_force() const;
 
@@ -97,6 +124,10 @@ class Host {
   void arm_status();
   void arm_retiring();
   void arm_ends();
+  // Runs it now, or after a hand-over.
+  void run_or_defer(std::function<void()> what);
+  // Another process has taken over.
+  static void refuse_late(const Answer& answer);
 
   Program& program_;
   StageGate& gate_;
@@ -105,7 +136,9 @@ class Host {
   const std::string file_;
   HostNames& names_;
   Live live_;
-  const WallTime started_;
+  std::optional<Handed> handed_;         // until run()
+  net::Inherited* inherited_ = nullptr;  // likewise
+  WallTime started_;
   std::string address_;
   Reloads reloads_;
   std::uint64_t last_reading_ = 0;
@@ -120,6 +153,15 @@ class Host {
   StatusLock status_lock_;
   Administration administration_;
   ControlSide control_;
+  enum class Hand : std::uint8_t { none, offered, left };
+  Hand hand_ = Hand::none;
+  std::vector<std::function<void()>> deferred_;  // while it is offered
+  struct Waiting {
+    Envelope request;
+    Caller caller;
+    Answer answer;
+  };
+  std::vector<Waiting> waiting_;  // likewise
 };
 
 }  // namespace vpfs::control

@@ -31,14 +31,17 @@ void log_changes(const std::string& file, const std::vector<std::string>& all) {
 // meaning is still the same. Otherwise, and if a later reload has begun, the file is read again.
 void Host::reload(Reloaded done) {
   const std::shared_ptr<ReadFile> read = read_file();
-  lookups_.fetch_anew(read->names.names(), [this, read, done = std::move(done)](
-                                               const std::optional<std::string>& problem) {
+  auto reload_it = [this, read, done = std::move(done)](const std::optional<std::string>& problem) {
     if (problem) log_answer(spdlog::level::warn, "reload: " + *problem);
     const bool is_latest = read->number == last_reading_;
     if (!problem && is_latest && read->names.hold(names_)) return done(reload_now(*read));
     ReadFile again(file_);
     again.config = program_.read(again.errors, *live_.file, names_);
     done(reload_now(again));
+  };
+  lookups_.fetch_anew(read->names.names(), [this, reload_it = std::move(reload_it)](
+                                               const std::optional<std::string>& problem) {
+    run_or_defer([reload_it, problem] { reload_it(problem); });
   });
 }
 
@@ -96,7 +99,8 @@ Result<std::vector<std::string>> Host::take_on(std::shared_ptr<const HostConfig>
 
 Result<std::optional<StatusLock>> Host::lock_status(const HostConfig& config) const {
   if (config.status_file.empty() || status_lock_.is_of(config.status_file)) return std::nullopt;
-  Result<StatusLock> taken = StatusLock::take(config.status_file, name_);
+  Result<StatusLock> taken =
+      StatusLock::take(config.status_file, name_, handed_ ? &handed_->inherited : nullptr);
   if (!taken) {
     return fail(fmt::format("{}.status_file: {}", name_.role, taken.error().message),
                 taken.error().code);

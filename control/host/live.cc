@@ -9,6 +9,7 @@
 
 #include "base/log/log.h"
 #include "base/system_clock.h"
+#include "control/host/handed_book.h"
 #include "control/store/journal.h"
 
 namespace vpfs::control {
@@ -30,15 +31,20 @@ Result<std::unique_ptr<StateStore>> open(const std::string& path, std::string_vi
 
 }  // namespace
 
-Result<Live> Live::load(std::shared_ptr<const HostConfig> file) {
+Result<Live> Live::load(std::shared_ptr<const HostConfig> file, const Handed* handed) {
   Live live;
   live.file = std::move(file);
-  live.calls = std::make_unique<FileCalls>();
+  live.calls = std::make_unique<KeptLocks>(handed == nullptr ? nullptr : &handed->inherited);
   std::vector<std::string> notes;
   const HostConfig& config = *live.file;
   auto journal = open(config.journal, "control.journal", *live.calls);
   VPFS_TRY(journal);
-  auto state = LiveState::load(std::move(*journal), config, wall_clock_now(), notes);
+  if (*journal == nullptr && handed != nullptr && !handed->offered.text("book").empty()) {
+    *journal = std::make_unique<HandedBook>(std::string(handed->offered.text("book")));
+  }
+  // What is due ends with the first tick. Until then the journal may still be the other's.
+  const WallTime due = handed == nullptr ? wall_clock_now() : WallTime();
+  auto state = LiveState::load(std::move(*journal), config, due, notes);
   if (!state) return problem("control.journal", state.error());
   live.state = std::move(*state);
   auto history = open(config.history, "control.history", *live.calls);
@@ -48,6 +54,14 @@ Result<Live> Live::load(std::shared_ptr<const HostConfig> file) {
       !read) {
     return problem("control.history", read.error());
   }
+  if (handed != nullptr && config.history.empty()) {
+    const std::string record(handed->offered.text("history"));
+    if (!record.empty()) {
+      if (const auto read = restore_history(*live.history.history, record); !read) {
+        return problem("control.history", read.error());
+      }
+    }
+  }
   auto ledger = open(config.ledger, "control.ledger", *live.calls);
   VPFS_TRY(ledger);
   live.history.ledger = LedgerFile(std::move(*ledger));
@@ -55,6 +69,7 @@ Result<Live> Live::load(std::shared_ptr<const HostConfig> file) {
     return problem("control.ledger", read.error());
   }
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
+  live.calls->forget_inherited();
   return live;
 }
 

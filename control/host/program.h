@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/config_reader.h"
+#include "base/result.h"
 #include "control/host/config.h"
 #include "control/host/status.h"
 #include "control/wire/control.pb.h"
@@ -42,6 +43,12 @@ class Program {
 
   // Takes no new requests, lets outstanding ones finish, and then calls Host::stop(). Called once.
   virtual void drain(std::string_view why) = 0;
+  // Starts a program that takes over; `binary`: another file than this program's, or "". Calls
+  // `done` on the Host's thread with how it went.
+  using UpgradeDone = std::function<void(Result<std::string> outcome)>;
+  virtual void upgrade(const std::string& /*binary*/, UpgradeDone done) {
+    done(fail("this program cannot hand its connections over"));
+  }
   // Whether drain() was called. Any thread.
   [[nodiscard]] virtual bool draining() const = 0;
 };

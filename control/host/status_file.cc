@@ -64,10 +64,17 @@ bool write_whole(int file, std::string_view text) {
 
 }  // namespace
 
-Result<StatusLock> StatusLock::take(const std::string& status_file, const ProgramName& name) {
+Result<StatusLock> StatusLock::take(const std::string& status_file, const ProgramName& name,
+                                    net::Inherited* inherited) {
   const std::string path = lock_file_of(status_file);
   StatusLock lock;
   VPFS_TRY(check_place(status_file));
+  lock.file_ = net::Inherited::take_from(inherited, kName).release();
+  if (lock.is_of(status_file)) {
+    write_holder(lock.file_);
+    return lock;
+  }
+  lock = StatusLock();
   Result<int> opened = open_regular_file(path, O_RDWR | O_CREAT, 0644);
   // A file that another user left serves as well.
   if (!opened && opened.error().code == std::errc::permission_denied) {

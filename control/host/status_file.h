@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "control/host/config.h"
+#include "net/inherited.h"
 
 namespace vpfs::control {
 
@@ -13,7 +14,12 @@ class StatusLock {
  public:
   // The error names the holder. On a file system without locks nothing is locked.
   [[nodiscard]] static Result<StatusLock> take(const std::string& status_file,
-                                               const ProgramName& name);
+                                               const ProgramName& name) {
+    return take(status_file, name, nullptr);
+  }
+  // The same where the process before may have given its lock.
+  [[nodiscard]] static Result<StatusLock> take(const std::string& status_file,
+                                               const ProgramName& name, net::Inherited* inherited);
   StatusLock() = default;
   ~StatusLock();
   StatusLock(StatusLock&& other) noexcept;
@@ -21,6 +27,9 @@ class StatusLock {
 
   // Whether this is the lock of `status_file`, whatever its name there is.
   [[nodiscard]] bool is_of(const std::string& status_file) const;
+  // For the next process; -1: there is none.
+  [[nodiscard]] int native_handle() const { return file_; }
+  static constexpr const char* kName = "proxy.status_file.lock";
 
  private:
   int file_ = -1;

@@ -71,13 +71,16 @@ class HttpPort::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  Result<net::Endpoint> listen(const net::Endpoint& endpoint) {
-    Result<net::Listener> listener = net::Listener::open(context_, endpoint);
+  Result<net::Endpoint> listen(const net::Endpoint& endpoint, net::Descriptor inherited) {
+    Result<net::Listener> listener = net::Listener::open(context_, endpoint, std::move(inherited));
     VPFS_TRY(listener);
     listener_.emplace(std::move(*listener));
-    listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
     return listener_->local_endpoint();
   }
+  void accept() {
+    listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
+  }
+  [[nodiscard]] int native_handle() const { return listener_->native_handle(); }
   void run() {
     for (;;) {
       try {
@@ -241,7 +244,8 @@ void HttpPort::use(HttpTls tls) {
 
 Result<std::unique_ptr<HttpPort>> HttpPort::open(const HttpConfig& config, HttpSource source,
                                                  std::string version, const Clock& clock,
-                                                 HttpLimits limits, std::optional<HttpTls> tls) {
+                                                 HttpLimits limits, std::optional<HttpTls> tls,
+                                                 Start start) {
   const bool has_tls = tls.has_value();
   const std::string& address = has_tls ? config.tls_address : config.address;
   const auto refused = [has_tls](const vpfs::Error& error) {
@@ -254,14 +258,25 @@ Result<std::unique_ptr<HttpPort>> HttpPort::open(const HttpConfig& config, HttpS
       std::move(source),
       MetricsOptions{.version = std::move(version), .most_virtual_pfs = config.most_virtual_pfs},
       clock, limits, std::move(tls));
-  const Result<net::Endpoint> local = state->listen(*endpoint);
+  const Result<net::Endpoint> local = state->listen(*endpoint, std::move(start.inherited));
   if (!local) return refused(local.error());
   std::unique_ptr<HttpPort> port(new HttpPort(std::move(state)));
   port->endpoint_ = *local;
-  Result<std::thread> thread = net::start_thread([&state = *port->state_] { state.run(); });
-  if (!thread) return refused(thread.error());
-  port->thread_ = std::move(*thread);
+  if (!start.at_once) return port;
+  if (const Result<void> started = port->start(); !started) return refused(started.error());
   return port;
+}
+
+Result<void> HttpPort::start() {
+  state_->accept();
+  Result<std::thread> thread = net::start_thread([&state = *state_] { state.run(); });
+  VPFS_TRY(thread);
+  thread_ = std::move(*thread);
+  return {};
+}
+
+int HttpPort::native_handle() const {
+  return state_->native_handle();
 }
 
 }  // namespace vpfs::control

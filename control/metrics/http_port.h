@@ -11,6 +11,7 @@
 #include "control/metrics/http_answers.h"
 #include "control/metrics/http_config.h"
 #include "control/metrics/http_tls.h"
+#include "net/descriptor.h"
 #include "net/endpoint.h"
 
 namespace vpfs::control {
@@ -27,7 +28,19 @@ class HttpPort {
                                                               HttpSource source,
                                                               std::string version,
                                                               const Clock& clock, HttpLimits limits,
-                                                              std::optional<HttpTls> tls = {});
+                                                              std::optional<HttpTls> tls = {}) {
+    return open(config, std::move(source), std::move(version), clock, limits, std::move(tls),
+                Start());
+  }
+  // The same with a listener that another process has given, if any. Not `at_once`: it serves from
+  // start() on.
+  struct Start {
+    net::Descriptor inherited;
+    bool at_once = true;
+  };
+  [[nodiscard]] static Result<std::unique_ptr<HttpPort>> open(
+      const HttpConfig& config, HttpSource source, std::string version, const Clock& clock,
+      HttpLimits limits, std::optional<HttpTls> tls, Start start);
   [[nodiscard]] static Result<std::unique_ptr<HttpPort>> open(const HttpConfig& config,
                                                               HttpSource source,
                                                               std::string version,
@@ -35,6 +48,9 @@ class HttpPort {
     return open(config, std::move(source), std::move(version), clock, HttpLimits());
   }
   ~HttpPort();
+  [[nodiscard]] Result<void> start();
+  // The descriptor of its listener.
+  [[nodiscard]] int native_handle() const;
   HttpPort(const HttpPort&) = delete;
   HttpPort& operator=(const HttpPort&) = delete;
 

@@ -3,12 +3,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "control/metrics/http_port.h"
 #include "control/metrics/http_tls.h"
 #include "control/wire/port_config.h"
+#include "net/inherited.h"
 
 namespace vpfs::control {
 
@@ -20,7 +22,17 @@ class HttpPorts {
   // As HttpPort::open(). `control` has the certificate, the readers and the writers.
   [[nodiscard]] static Result<HttpPorts> open(const HttpConfig& config, const PortConfig& control,
                                               const HttpSource& source, const std::string& version,
-                                              const Clock& clock);
+                                              const Clock& clock) {
+    return open(config, control, source, version, clock, nullptr, true);
+  }
+  // The same with listeners of another process. Not `at_once`: they serve from start() on.
+  [[nodiscard]] static Result<HttpPorts> open(const HttpConfig& config, const PortConfig& control,
+                                              const HttpSource& source, const std::string& version,
+                                              const Clock& clock, net::Inherited* inherited,
+                                              bool at_once);
+  [[nodiscard]] Result<void> start();
+  // For another process, by the names that open() looks for.
+  [[nodiscard]] std::vector<std::pair<std::string, int>> descriptors() const;
 
   void close() {
     plain_.reset();

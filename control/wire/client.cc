@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "control/wire/protocol.h"
 #include "net/gather.h"
 
 namespace vpfs::control {
@@ -109,7 +110,17 @@ net::Task<std::optional<Reply<Envelope>>> SiteClient::ask_one(std::size_t port,
     VPFS_CO_TRY(session);
     sessions_[port] = std::move(*session);
   }
+  Envelope again = *request;
   Reply<Envelope> answer = co_await sessions_[port]->ask(std::move(*request), patience);
+  const bool is_another_process =
+      answer && answer->has_error() && answer->error().place() == kTakenOver;
+  if (!is_another_process) co_return answer;
+  // The process that has taken over answers at the same address.
+  sessions_[port].reset();
+  auto session = co_await ClientSession::open(ports_[port], options_);
+  VPFS_CO_TRY(session);
+  sessions_[port] = std::move(*session);
+  answer = co_await sessions_[port]->ask(std::move(again), patience);
   co_return answer;
 }
 

@@ -24,7 +24,7 @@ Result<std::unique_ptr<Port>> Port::open(const PortConfig& config, Owner& owner,
   VPFS_TRY(settings);
   const SignalBlock blocked;
   auto state = std::make_unique<PortState>(owner, clock, options.limits, options.versions);
-  VPFS_TRY(state->open(config, std::move(*settings)));
+  VPFS_TRY(state->open(config, std::move(*settings), options.inherited));
   return std::unique_ptr<Port>(new Port(config, std::move(state)));
 }
 
@@ -44,6 +44,21 @@ void Port::stop() {
   }
   asio::post(state_->context(), [this] { state_->stop(); });
   thread_.join();
+}
+
+void Port::leave() {
+  const auto leave = [this] {
+    state_->leave_listeners();
+    state_->stop();
+  };
+  if (std::exchange(stopped_, true)) return;
+  if (!thread_.joinable()) return leave();
+  asio::post(state_->context(), leave);
+  thread_.join();
+}
+
+std::vector<std::pair<std::string, int>> Port::descriptors() const {
+  return state_->descriptors();
 }
 
 Result<void> Port::reload(const PortConfig& config) {

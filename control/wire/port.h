@@ -2,7 +2,10 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -12,6 +15,7 @@
 #include "control/wire/port_limits.h"
 #include "control/wire/protocol.h"
 #include "net/endpoint.h"
+#include "net/inherited.h"
 
 namespace vpfs::control {
 
@@ -26,6 +30,7 @@ class Port {
   struct Options {
     PortLimits limits;
     Versions versions;
+    net::Inherited* inherited = nullptr;  // listeners of the process before; for open() alone
   };
 
   // Opens the sockets; no request is served before start(). The owner and the clock outlive the
@@ -44,6 +49,11 @@ class Port {
   // Sends answers that are there (for at most half a second), then closes all and ends the thread.
   // The owner is not called any more. Idempotent.
   void stop();
+
+  // As stop(), but its sockets are another process's from now on.
+  void leave();
+  // For that process, by the names that open() looks for. Before stop().
+  [[nodiscard]] std::vector<std::pair<std::string, int>> descriptors() const;
 
   // Reads certificates, users and groups again, and opens the audit log anew. Connections stay;
   // their rights are the new ones. On an error everything stays as it was.

@@ -30,6 +30,10 @@ constexpr Duration kStopPatience = 500ms;
 // How long a connection waits for the name of its user.
 constexpr Duration kNamePatience = 400ms;
 constexpr std::size_t kMostLookups = 8;  // that hang included
+// Listeners in a hand-over.
+constexpr const char* kSocketName = "control.socket";
+constexpr const char* kSocketLockName = "control.socket.lock";
+constexpr const char* kTcpName = "control.tcp";
 
 std::string result_text(const Envelope& answer) {
   if (!answer.has_error()) return "ok";
@@ -84,7 +88,8 @@ Result<PortState::Settings> PortState::load(const PortConfig& config) {
   return settings;
 }
 
-Result<void> PortState::open(const PortConfig& config, Settings settings) {
+Result<void> PortState::open(const PortConfig& config, Settings settings,
+                             net::Inherited* inherited) {
   settings_ = std::move(settings);
   const auto problem = [](const char* key, const vpfs::Error& error) {
     return fail(fmt::format("control.{}: {}", key, error.message), error.code);
@@ -93,17 +98,35 @@ Result<void> PortState::open(const PortConfig& config, Settings settings) {
   if (!config.tcp.empty()) {
     const auto endpoint = net::resolve_endpoint(config.tcp);
     if (!endpoint) return problem("tcp", endpoint.error());
-    auto listener = net::Listener::open(context_, *endpoint);
+    auto listener =
+        net::Listener::open(context_, *endpoint, net::Inherited::take_from(inherited, kTcpName));
     if (!listener) return problem("tcp", listener.error());
     tcp_listener_.emplace(std::move(*listener));
   }
   if (!config.socket.empty()) {
-    auto listener =
-        net::UnixListener::open(context_, config.socket, config.mode, settings_.access.socket_gid);
+    net::UnixListener::Handed handed = {
+        .socket = net::Inherited::take_from(inherited, kSocketName),
+        .lock = net::Inherited::take_from(inherited, kSocketLockName)};
+    auto listener = net::UnixListener::open(context_, config.socket, config.mode,
+                                            settings_.access.socket_gid, std::move(handed));
     if (!listener) return problem("socket", listener.error());
     unix_listener_.emplace(std::move(*listener));
   }
   return {};
+}
+
+void PortState::leave_listeners() {
+  if (unix_listener_) unix_listener_->leave();
+}
+
+std::vector<std::pair<std::string, int>> PortState::descriptors() const {
+  std::vector<std::pair<std::string, int>> all;
+  if (unix_listener_) {
+    all.emplace_back(kSocketName, unix_listener_->native_handle());
+    all.emplace_back(kSocketLockName, unix_listener_->lock_handle());
+  }
+  if (tcp_listener_) all.emplace_back(kTcpName, tcp_listener_->native_handle());
+  return all;
 }
 
 std::optional<net::Endpoint> PortState::tcp_endpoint() const {

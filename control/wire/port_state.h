@@ -21,6 +21,7 @@
 #include "control/wire/mailbox.h"
 #include "control/wire/port_connection.h"
 #include "control/wire/port_limits.h"
+#include "net/inherited.h"
 #include "net/listener.h"
 #include "net/tls.h"
 #include "net/unix_socket.h"
@@ -45,13 +46,18 @@ class PortState {
   PortState& operator=(const PortState&) = delete;
 
   // Before run().
-  [[nodiscard]] Result<void> open(const PortConfig& config, Settings settings);
+  [[nodiscard]] Result<void> open(const PortConfig& config, Settings settings,
+                                  net::Inherited* inherited);
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const;
 
   // Serves until stop().
   void run();
   // Sends what is ready, closes everything.
   void stop();
+  // Before stop(): the listeners are another process's.
+  void leave_listeners();
+  // See Port.
+  [[nodiscard]] std::vector<std::pair<std::string, int>> descriptors() const;
   void apply(Settings settings);
   // Any thread.
   [[nodiscard]] std::optional<DialledCoordinator> coordinator() const { return dialler_.status(); }

@@ -22,6 +22,8 @@ struct Versions {
 [[nodiscard]] Versions versions_of(const Hello& hello);
 
 [[nodiscard]] Error make_error(Error::Code code, std::string place, std::string text);
+// The place of an error that another process would answer, which has taken over: nothing was done.
+inline constexpr const char* kTakenOver = "upgrade";
 // "place: text", as one short line.
 [[nodiscard]] std::string describe(const Error& error);
 

@@ -46,6 +46,7 @@ constexpr RequestKind kKinds[] = {
     {.body = Envelope::kStatus, .needs = always<Rights::read>, .forwarding = Forwarding::always},
     {.body = Envelope::kReload, .needs = always<Rights::change>, .forwarding = Forwarding::always},
     {.body = Envelope::kDrain, .needs = always<Rights::change>, .forwarding = Forwarding::always},
+    {.body = Envelope::kUpgrade, .needs = always<Rights::change>},
     {.body = Envelope::kBypass, .needs = always<Rights::change>, .forwarding = Forwarding::always},
     {.body = Envelope::kForward, .needs = right_inside},
     {.body = Envelope::kCycle, .needs = always<Rights::change>, .is_audited = false},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -47,10 +48,28 @@ class BeegfsConversation final : public Conversation {
     return client_.value_or(kUnknownNode);
   }
   [[nodiscard]] bool at_rest() const override;
+  [[nodiscard]] bool may_be_saved() const override {
+    return phase_ == Phase::held || (phase_ == Phase::none && data_left_ == 0);
+  }
+  void save(SavedState& to) override { StateWriter(to).all_of(*this); }
+  void restore(const SavedState& from) override {
+    StateReader(from).all_of(*this);
+    answers_in_doubt_ = std::min(answers_in_doubt_, answers_due_);
+  }
   [[nodiscard]] std::optional<ClientTimeout> client_timeout() const override;
   [[nodiscard]] std::string problem() const override { return problem_; }
 
  private:
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("client", client_);
+    fields("answers_due", answers_due_);
+    fields("answers_in_doubt", answers_in_doubt_);
+    fields("data_from_client", data_from_client_);
+  }
+  friend class vpfs::StateReader;
+  friend class vpfs::StateWriter;
+
   enum class Phase : std::uint8_t {
     none,         // no read or write is under way
     held,         // the proxy keeps its message

@@ -336,6 +336,35 @@ void OrangefsConversation::forget(IoKey key) {
   operations_.erase(key);
 }
 
+void OrangefsConversation::save(SavedState& to) {
+  StateWriter(to).all_of(*this);
+  SavedState::Numbers passing;
+  operations_.for_each([&](Tag tag, const Operation& operation) {
+    if (operation.phase != Phase::passing) return;
+    passing.push_back(tag);
+    passing.push_back(static_cast<std::uint64_t>(operation.op));
+  });
+  to.set("passing", std::move(passing));
+  if (!client_timeout_) return;
+  to.set("client_timeout", static_cast<std::uint64_t>(client_timeout_->timeout.count()));
+  StateWriter{to}("file_systems", client_timeout_->file_systems);
+}
+
+void OrangefsConversation::restore(const SavedState& from) {
+  StateReader(from).all_of(*this);
+  if (const auto* const passing = from.find<SavedState::Numbers>("passing")) {
+    for (std::size_t i = 0; i + 1 < passing->size() && passing_ < kMostPassing; i += 2) {
+      if (operations_.find((*passing)[i]) != nullptr) continue;
+      operations_.insert((*passing)[i], {.phase = Phase::passing, .op = Op((*passing)[i + 1])});
+      ++passing_;
+    }
+  }
+  if (const auto* const timeout = from.find<std::uint64_t>("client_timeout")) {
+    client_timeout_ = {.timeout = Duration(static_cast<std::int64_t>(*timeout))};
+    StateReader{from}("file_systems", client_timeout_->file_systems);
+  }
+}
+
 void OrangefsConversation::forget_answers() {
   std::vector<Tag> tags;
   operations_.for_each([&](Tag tag, const Operation& operation) {

@@ -45,12 +45,26 @@ class OrangefsConversation final : public Conversation {
   void forget_answers() override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return {}; }
   [[nodiscard]] bool at_rest() const override { return true; }
+  [[nodiscard]] bool may_be_saved() const override { return true; }
+  void save(SavedState& to) override;
+  void restore(const SavedState& from) override;
   [[nodiscard]] std::optional<ClientTimeout> client_timeout() const override {
     return client_timeout_;
   }
   [[nodiscard]] std::string problem() const override { return problem_; }
 
  private:
+  // What goes along beside the passing requests.
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("data_from_client", data_from_client_);
+    fields("answers_lost", answers_lost_);
+    fields("uid", uid_);
+    fields("several_uids", several_uids_);
+  }
+  friend class vpfs::StateReader;
+  friend class vpfs::StateWriter;
+
   enum class Phase : std::uint8_t {
     response,    // IO or SMALL_IO: waits for the server's first answer
     read_flow,   // server messages of this tag are file data

@@ -46,7 +46,18 @@ Pump::Pump(PumpOwner& owner, PumpThread& thread, Sender from, PumpSocket& source
 
 void Pump::stop() {
   stopped_ = true;
+  leave_turns();
+}
+
+void Pump::leave_turns() {
   if (std::exchange(goes_on_, false)) thread_.forget(*this);
+}
+
+void Pump::begin_with(Rest rest) {
+  VPFS_ASSERT(carry_.empty() && output_.empty());
+  carry_ = std::move(rest.unparsed);
+  if (!rest.unsent.empty()) output_.inject(rest.unsent);
+  waits_ = true;
 }
 
 void Pump::flush() {

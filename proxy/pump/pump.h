@@ -56,6 +56,19 @@ class Pump {
   // the stream does not show.
   [[nodiscard]] bool waits() const { return waits_; }
 
+  // For a successor that goes on with the stream: what was received and not parsed, and what the
+  // sink has not taken. Only at a boundary, and without bytes in a pipe.
+  struct Rest {
+    std::vector<std::byte> unparsed;
+    std::vector<std::byte> unsent;
+  };
+  [[nodiscard]] bool at_boundary() const { return !in_mid_message() && output_.in_memory(); }
+  [[nodiscard]] Rest rest() const { return {.unparsed = carry_, .unsent = output_.queued()}; }
+  // REQUIRES: nothing was moved yet. The next flush() goes on with it.
+  void begin_with(Rest rest);
+  // Has no further turn before the sockets tell something.
+  void leave_turns();
+
   // From the sockets, within an event.
   void source_is_ready();
   void sink_is_ready();

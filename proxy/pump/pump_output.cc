@@ -23,6 +23,12 @@ void PumpOutput::inject(std::span<const std::byte> message) {
   waiting_.insert(waiting_.end(), message.begin(), message.end());
 }
 
+std::vector<std::byte> PumpOutput::queued() const {
+  std::vector<std::byte> all(kept_.begin() + static_cast<std::ptrdiff_t>(done_), kept_.end());
+  all.insert(all.end(), waiting_.begin(), waiting_.end());
+  return all;
+}
+
 PumpOutput::Outcome PumpOutput::send_injected(bool may_send) {
   Outcome outcome = Outcome::all;
   if (borrowed_.empty()) return outcome;

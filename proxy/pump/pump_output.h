@@ -67,6 +67,10 @@ class PumpOutput {
   [[nodiscard]] std::optional<TimePoint> waiting_since() const {
     return waiting_.empty() ? std::nullopt : std::optional(waiting_since_);
   }
+  // Whether all that is queued is in the process's memory, and nothing in a pipe.
+  [[nodiscard]] bool in_memory() const { return !pipe_ || pipe_->size() == 0; }
+  // A copy of what is queued. REQUIRES: in_memory().
+  [[nodiscard]] std::vector<std::byte> queued() const;
   // Bytes in the process's memory.
   [[nodiscard]] std::size_t unsent() const { return kept_.size() - done_ + waiting_.size(); }
   [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }

@@ -20,7 +20,12 @@ PumpSocket::PumpSocket(PumpThread& thread, net::Descriptor socket)
 Result<void> PumpSocket::watch() {
   Result<void> added = thread_.set().add(socket_.get(), *this);
   is_watched_ = added.has_value();
+  if (is_watched_ && wants_room_) want_room();
   return added;
+}
+
+void PumpSocket::unwatch() {
+  if (std::exchange(is_watched_, false)) thread_.set().remove(socket_.get(), *this);
 }
 
 void PumpSocket::want_room() {
@@ -29,7 +34,7 @@ void PumpSocket::want_room() {
 }
 
 void PumpSocket::close() {
-  if (std::exchange(is_watched_, false)) thread_.set().remove(socket_.get(), *this);
+  unwatch();
   socket_.close();
 }
 

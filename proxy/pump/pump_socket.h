@@ -31,6 +31,8 @@ class PumpSocket final : private net::EpollSet::Member {
 
   // From now on the pumps are told, first of all of what is there already.
   [[nodiscard]] Result<void> watch();
+  // The pumps are told nothing until the next watch().
+  void unwatch();
   // Has the writer told when there is room. Each wait is a system call; a sink seldom blocks.
   void want_room();
   // The pumps are told nothing more.

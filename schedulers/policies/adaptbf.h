@@ -57,6 +57,11 @@ class AdapTbf final : public Policy {
   void let_pass(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
+  void save_all(TimePoint now, SavedState& to) override;
+  void save(AppId app, TimePoint now, SavedState& to) override;
+  void restore_all(const SavedState& from, TimePoint now) override;
+  void restore(AppId app, const SavedState& from, TimePoint now) override;
+  void restored(TimePoint now) override;
   [[nodiscard]] HoldClock& holds() override { return tbf_.holds(); }
 
   [[nodiscard]] std::size_t queued() const override { return tbf_.queued(); }

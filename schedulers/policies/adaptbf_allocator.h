@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/saved/saved_state.h"
 #include "base/wide.h"
 
 namespace vpfs {
@@ -64,6 +65,14 @@ class AdapTbfAllocator {
 
   // Until go_on() returns true, that of the period before.
   [[nodiscard]] std::int64_t record(Job job) const;
+
+  // A job's account, for a successor; with all of them the records sum to zero there as well.
+  // Whether its tokens were given in the period before is told apart from numbers of periods.
+  // REQUIRES (both): go_on() has returned true since start().
+  void save(Job job, SavedState& to);
+  void restore(Job job, const SavedState& from);
+  // All jobs that are there are restored. Those that are missing have ended.
+  void end_missing();
 
   // The job has ended and is forgotten; its number may be used again. The records still sum to
   // zero: an ended lender's claim is taken off the debts of all debtors, and an ended debtor's debt

@@ -129,6 +129,19 @@ class Anticipation {
   [[nodiscard]] bool is_keeping() const { return kept_for_ != kNobody; }
   [[nodiscard]] std::uint32_t kept_for() const { return kept_for_; }
 
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("controller", controller_);
+    fields("bound", bound_);
+    fields("kept_in_all", kept_in_all_);
+  }
+  // REQUIRES: grow() was called for the flow.
+  template <typename Archive>
+  void archive_flow(std::uint32_t flow, Archive& fields) {
+    fields("think", rows_[flow].think);
+    fields("kept", rows_[flow].kept);
+  }
+
   [[nodiscard]] StatusFields report(std::uint32_t flow, TimePoint now) const;
   [[nodiscard]] StatusFields server(TimePoint now) const;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -38,6 +39,17 @@ class CapacityEstimate {
   void observe(const Period& period);
   // In cost/s; zero while nothing is known.
   [[nodiscard]] std::uint64_t value() const;
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("span_length", span_.length);
+    fields("span_done", span_.done);
+    fields("span_always_queued", span_.always_queued);
+    fields("span_waited_for_tokens", span_.waited_for_tokens);
+    fields("measured", measured_);
+    fields("rise", rise_);
+    if constexpr (Archive::kReads) rise_ = std::max<std::uint64_t>(rise_, 1);
+  }
+
   // "configured", "measured", that it is at one of the limits, or that nothing is measured yet.
   [[nodiscard]] std::string_view source() const;
 

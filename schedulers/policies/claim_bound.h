@@ -28,6 +28,13 @@ class ClaimBound {
                     of.amount_of(std::min(requests_ * largest_, kMaxCost)));
   }
 
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("step", step_);
+    fields("largest", largest_);
+    if constexpr (Archive::kReads) largest_ = std::min(largest_, kMaxCost);
+  }
+
  private:
   Tag steps_;
   Cost requests_;

@@ -77,15 +77,33 @@ class DebtBook {
   [[nodiscard]] Tag charge_in_advance(std::uint32_t flow, Cost cost, Tag amount, Tag owed,
                                       Tag room);
 
+  // REQUIRES: grow() was called for the flow. The head that a debt holds is its owner's.
+  template <typename Archive>
+  void archive_flow(std::uint32_t flow, Archive& fields) {
+    fields("debt", rows_[flow]);
+  }
+
  private:
   // What was sent here, and charged for it in advance.
   struct Sent {
     Cost own = 0;
     Tag charged = 0;
+
+    template <typename Archive>
+    void archive(Archive& fields) {
+      fields("own", own);
+      fields("charged", charged);
+    }
   };
   // Reports are put together until they are about some requests. With what was sent in their time.
   struct Span : Sent {
     Cost elsewhere = 0;
+
+    template <typename Archive>
+    void archive(Archive& fields) {
+      Sent::archive(fields);
+      fields("elsewhere", elsewhere);
+    }
   };
   struct Row {
     Tag owed = 0;
@@ -103,6 +121,26 @@ class DebtBook {
     Tag overcharged = 0;      // that could not be given back; less is charged until it is gone
     bool has_report = false;
     std::uint8_t learning = 0;  // spans, the present one included, that only teach the ratio
+
+    template <typename Archive>
+    void archive(Archive& fields) {
+      fields("owed", owed);
+      fields("most", most);
+      fields("delay", delay);
+      fields("reported_delay", reported_delay);
+      fields("due", due);
+      fields("sent", sent);
+      fields("before", before);
+      fields("request", request);
+      fields("span", span);
+      fields("lately", lately);
+      fields("reported_lately", reported_lately);
+      fields("ratio", ratio);
+      fields("overcharged", overcharged);
+      fields("has_report", has_report);
+      fields("learning", learning);
+      if constexpr (Archive::kReads) request = std::clamp<Cost>(request, 1, kMaxCost);
+    }
 
     void close_span(Tag reported);
     // Whether what is charged in advance is what is reported, by and large.

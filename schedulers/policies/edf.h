@@ -63,6 +63,10 @@ class Edf final : public Policy {
   // An unchanged promise goes on as it was given.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
+  void save_all(TimePoint now, SavedState& to) override;
+  void save(AppId app, TimePoint now, SavedState& to) override;
+  void restore_all(const SavedState& from, TimePoint now) override;
+  void restore(AppId app, const SavedState& from, TimePoint now) override;
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
 
   [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }

@@ -80,6 +80,27 @@ class KeepController {
   // In cost per second; 0: not known yet.
   [[nodiscard]] std::uint64_t reference() const;
 
+  // What a successor goes on from, between two phases; it measures anew what a phase had found.
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("phase", phase_);
+    fields("has_explored", has_explored_);
+    fields("rate", rate_);
+    fields("least_rate", least_rate_);
+    fields("requests_per_time", requests_per_time_);
+    fields("time_per_cost", time_per_cost_);
+    fields("mean_cost", mean_cost_);
+    fields("references", references_);
+    fields("until_reference", until_reference_);
+    fields("level", level_);
+    fields("most", most_);
+    fields("balance", balance_);
+    if constexpr (Archive::kReads) {
+      // A phase that was not over is begun again by the next call of want().
+      if (phase_ != Phase::keeping) phase_ = Phase::off;
+    }
+  }
+
  private:
   enum class Phase : std::uint8_t { off, filling, measuring, keeping };
   // What flows by in a nanosecond, fixed point.

@@ -60,6 +60,9 @@ class Minimums {
     by_time_.prefetch(flow);
   }
   [[nodiscard]] const FlowTournament& by_time() const { return by_time_; }
+  // R of the flow's next request, for a successor.
+  [[nodiscard]] TimePoint due(std::uint32_t flow) const { return rows_[flow].due; }
+  void set_due(std::uint32_t flow, TimePoint due) { rows_[flow].due = due; }
 
  private:
   struct Row {

@@ -77,6 +77,10 @@ class Sfq final : public Policy {
     limits_.prefetch_all(std::to_underlying(app));
   }
   void prefetch_head(AppId app) const override { flows_.prefetch_head(std::to_underlying(app)); }
+  void save_all(TimePoint now, SavedState& to) override;
+  void save(AppId app, TimePoint now, SavedState& to) override;
+  void restore_all(const SavedState& from, TimePoint now) override;
+  void restore(AppId app, const SavedState& from, TimePoint now) override;
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
   [[nodiscard]] CrowdClock* crowds() override { return &crowds_; }
 

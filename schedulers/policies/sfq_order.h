@@ -77,6 +77,15 @@ class SfqOrder {
     virtual_time_ -= base;
   }
 
+  // Without the flows.
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("virtual_time", virtual_time_);
+    fields("idle_time", idle_time_);
+    fields("largest_finish", largest_finish_);
+    if constexpr (Archive::kReads) virtual_time_ = std::min(virtual_time_, StartTag::kRebaseAt);
+  }
+
  private:
   FlowTournament ready_;
   Tag virtual_time_ = 0;

@@ -63,6 +63,9 @@ class Siblings {
     return exist() ? total_->longest_delay() : Duration::zero();
   }
 
+  // The bound, for a successor. Totals are only compared, so they begin anew.
+  [[nodiscard]] ClaimBound& bound() { return bound_; }
+
   // REQUIRES (all that follow): they exist.
   // Whether the flow has more requests in all than these, which are here.
   [[nodiscard]] bool have_more_than(std::uint32_t here, std::uint32_t flow) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "schedulers/flow_table.h"
@@ -44,6 +45,10 @@ class Tbf final : public Policy {
     limits_.prefetch_all(std::to_underlying(app));
   }
   void prefetch_head(AppId app) const override { flows_.prefetch_head(std::to_underlying(app)); }
+  // All that it knows of a flow is in its limits, which are restored before.
+  void restore(AppId app, const SavedState& /*from*/, TimePoint now) override {
+    if (std::to_underlying(app) < flows_.size()) limits_changed(app, now);
+  }
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
   // The head with the earliest deadline among those that may not go yet; nullptr: there is none. It
   // may be dispatched without its tokens if head() has no request; the flow keeps the tokens.

@@ -88,6 +88,29 @@ class alignas(64) ThinkTime {
   // taken for zero until one counted.
   [[nodiscard]] Duration alone() const { return mean_ + shortest_; }
 
+  template <typename Archive>
+  void archive(Archive& fields) {
+    fields("answers", answers_);
+    fields("mean", mean_);
+    fields("spread", spread_);
+    fields("response", response_);
+    fields("predicted", predicted_);
+    fields("shortest", shortest_);
+    fields("last_sent", last_sent_);
+    fields("most_in_flight", most_in_flight_);
+    fields("first", first_);
+    fields("thinking", thinking_);
+    fields("trust", trust_);
+    fields("serial", serial_);
+    fields("is_known", is_known_);
+    fields("is_given_up", is_given_up_);
+    if constexpr (Archive::kReads) {
+      first_ %= kMostThinking;
+      thinking_ = std::min<std::uint8_t>(thinking_, kMostThinking);
+      trust_ = std::clamp<std::int8_t>(trust_, -kMostLost, kMostTrust);
+    }
+  }
+
  private:
   // Times of answers are kept in units of 64 ns, modulo 2^32 (275 s).
   static constexpr int kTickBits = 6;

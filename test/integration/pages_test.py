@@ -85,6 +85,12 @@ class Site:
         self._load.wait_for_line("the run begins")
         time.sleep(SETTLE)
 
+    def end_successor(self) -> None:
+        """Ends a proxy that has taken the place of the one that the page started."""
+        if self.proxy is not None and not self.proxy.running():
+            subprocess.run([self.programs.binaries / "vpfsctl", "--proxy", self.programs.work / "proxy.sock", "drain"],
+                           check=False, capture_output=True, timeout=PATIENCE)
+
     def run(self, command: page.Command) -> subprocess.CompletedProcess[str]:
         environment = dict(os.environ, VPFS_PROXY=str(self.programs.work / "proxy.sock"))
         words = [self.local(word) for word in command.words()]
@@ -104,7 +110,11 @@ class Done:
 @contextmanager
 def site() -> Iterator[Site]:
     with tempfile.TemporaryDirectory(prefix="vpfs") as folder, Programs(PROGRAMS[0], pathlib.Path(folder)) as programs:
-        yield Site(programs)
+        here = Site(programs)
+        try:
+            yield here
+        finally:
+            here.end_successor()
 
 
 def run_page(file: pathlib.Path) -> Iterator[Done]:
@@ -161,6 +171,9 @@ class PagesTest(unittest.TestCase):
 
     def test_live_rules(self) -> None:
         self.check("live-rules.md")
+
+    def test_upgrade_without_a_pause(self) -> None:
+        self.check("upgrade-without-a-pause.md")
 
     def test_permissions(self) -> None:
         if shutil.which("openssl") is None:

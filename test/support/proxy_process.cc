@@ -52,10 +52,12 @@ std::string ProxyProcess::text_of(const ProxySettings& settings) const {
       "scheduler: {{policy: {}, depth: {{requests: {}, bytes: {}}}{}}}\n"
       "virtual_pfs: {{{}}}\n"
       "rules: {}\n"
+      "restart: {{socket: '{}'{}}}\n"
       "{}",
       port_.address(), upstream, settings.protocol, settings.workers, status_file_,
       further(settings.proxy), settings.limits, settings.timeouts, settings.policy, settings.depth,
       settings.depth_bytes, further(settings.scheduler), settings.virtual_pfs, settings.rules,
+      restart_socket(), further(settings.restart),
       settings.control.empty() ? "" : fmt::format("control: {{{}}}\n", settings.control));
 }
 
@@ -75,6 +77,27 @@ ProxyProcess::~ProxyProcess() {
   if (::testing::Test::HasFailure()) {
     ADD_FAILURE() << "log of the proxy:\n" << process_->output() << process_->errors();
   }
+}
+
+std::string ProxyProcess::write_config(const ProxySettings& settings,
+                                       const std::string& name) const {
+  return directory_.write(name, text_of(settings));
+}
+
+Process ProxyProcess::hand_over() {
+  Process next({program("vpfs-proxy"), "--config", config_, "--take-over", restart_socket()});
+  if (!next.wait_for_line("vpfs-proxy: ready at", 3 * kPatience)) {
+    throw std::runtime_error("no process takes over: " + next.errors() + process_->errors());
+  }
+  Process old = std::move(*process_);
+  *process_ = std::move(next);
+  return old;
+}
+
+Process ProxyProcess::fail_to_hand_over(const std::string& config) {
+  Process next({program("vpfs-proxy"), "--config", config, "--take-over", restart_socket()});
+  if (!next.wait(3 * kPatience)) throw std::runtime_error("it has not failed: " + next.errors());
+  return next;
 }
 
 void ProxyProcess::start() {

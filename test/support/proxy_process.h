@@ -25,6 +25,7 @@ struct ProxySettings {
   std::string scheduler;  // further entries: "schedule: [io, metadata]"
   std::string timeouts;   // "hold: 300 ms"
   std::string limits;     // "connections: 10"
+  std::string restart;    // "patience: 100 ms"; its socket is added
   std::string control;    // the control port: "socket: /run/x.sock"; empty: none
   std::string virtual_pfs = "default: {weight: 1}";
   std::string rules = "[]";  // a flow sequence
@@ -75,6 +76,16 @@ class ProxyProcess {
   // SIGKILL, and a new start with the same port and configuration.
   void kill();
   void start();
+  // Starts a new process that takes over, from then on the one of process(). Returns when it has,
+  // with the old one, which may still run.
+  [[nodiscard]] Process hand_over();
+  // The same of one that fails, which it returns when it has ended.
+  [[nodiscard]] Process fail_to_hand_over(const std::string& config);
+  // Where a process dials that takes over.
+  [[nodiscard]] std::string restart_socket() const { return (directory_.path() / "take").string(); }
+  // Another text of the configuration file, which no process reads before it takes over.
+  std::string write_config(const ProxySettings& settings, const std::string& name) const;
+  void use_config(const std::string& file) { config_ = file; }
   // Writes the new configuration and sends SIGHUP. Returns when the proxy has read it.
   void reload(const ProxySettings& settings);
   [[nodiscard]] const std::string& config() const { return config_; }

@@ -243,6 +243,12 @@ void add_administration(const Command& app, CtlSettings& settings) {
               "print the configuration file that is in force, as it was read");
   add_command(app, settings, Verb::reload, "reload", "read the configuration file again");
   add_command(app, settings, Verb::drain, "drain", "accept no clients, finish, and exit");
+  const Command upgrade = add_command(app, settings, Verb::upgrade, "upgrade",
+                                      "start a new process that takes over the connections");
+  upgrade
+      .add_option("--binary", settings.command.file_name,
+                  "the program to start, on the proxy's host; otherwise the file that it runs")
+      .value_name("PATH");
   const Command bypass = add_command(app, settings, Verb::bypass, "bypass",
                                      "forward everything at once and hold nothing, or no longer");
   bypass.add_option("STATE", settings.command.name, "on or off").required();

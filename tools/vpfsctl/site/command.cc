@@ -284,6 +284,9 @@ Result<Envelope> to_request(const Command& command, const Names& names, bool jso
     case Verb::drain:
       request.mutable_drain();
       break;
+    case Verb::upgrade:
+      request.mutable_upgrade()->set_binary(command.file_name);
+      break;
   }
   return request;
 }

@@ -40,6 +40,7 @@ enum class Verb {
   record_dump,
   reload,
   drain,
+  upgrade,
   bypass,
   config
 };

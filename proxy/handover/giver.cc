@@ -1,0 +1,198 @@
+#include "proxy/handover/giver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "base/system_clock.h"
+#include "base/version.h"
+#include "net/unix_socket.h"
+#include "proxy/handover/channel.h"
+
+namespace vpfs::proxy {
+namespace {
+
+constexpr Duration kAnswer = std::chrono::seconds(1);
+constexpr int kLookMilliseconds = 1;
+constexpr Duration kBetweenChanges = std::chrono::milliseconds(20);
+
+TimePoint now() {
+  return SystemClock().now();
+}
+
+SavedState text_state(std::string_view text) {
+  SavedState state;
+  state.set("text", std::string(text));
+  return state;
+}
+
+// Only root and the user of this process may take over.
+Result<int> check_peer(int socket) {
+  const Result<net::PeerCredentials> peer = net::peer_credentials(socket);
+  VPFS_TRY(peer);
+  if (peer->uid == 0 || peer->uid == ::geteuid()) return peer->pid;
+  return fail(
+      fmt::format("uid {} may not take over: only root and uid {} may", peer->uid, ::geteuid()));
+}
+
+class Giver {
+ public:
+  Giver(GivingProgram& program, net::Descriptor socket, const HandoverTimes& times)
+      : program_(program), channel_(std::move(socket)), times_(times) {}
+
+  Result<HandedOver> up_to_go() {
+    const Result<int> pid = check_peer(channel_.native_handle());
+    if (!pid) {
+      (void)channel_.send(HandoverKind::refused, text_state(pid.error().message), kAnswer);
+      return std::unexpected(pid.error());
+    }
+    done_.pid = *pid;
+    VPFS_TRY(greet());
+    const Belongings belongings = program_.offer();
+    Result<void> handed = send(belongings);
+    if (handed) handed = await(HandoverKind::ready, times_.ready, "to be ready");
+    if (handed) handed = give_frozen();
+    if (!handed) {
+      program_.withdraw();
+      return std::unexpected(tell(handed.error()));
+    }
+    return done_;
+  }
+
+  // Sends what comes to a boundary later, until nothing is left.
+  void send_the_rest() {
+    const TimePoint end = now() + times_.drain;
+    while (program_.left() > 0 && now() < end) {
+      for (PackedConnection& each : program_.wait_for_more(kBetweenChanges)) {
+        const bool arrived =
+            channel_.send(HandoverKind::connection, each.state, each.descriptors, times_.taken)
+                .has_value();
+        if (each.sent) each.sent(arrived);
+      }
+      if (!send_changes()) return log_loss();
+    }
+    if (!send_changes()) return log_loss();
+    const std::size_t left = program_.left();
+    if (left > 0) {
+      spdlog::warn("restart.drain: {} connections came to no boundary within {}: they are closed",
+                   left, to_string(times_.drain));
+    }
+    (void)channel_.send(HandoverKind::end, {}, kAnswer);
+  }
+
+ private:
+  Result<void> greet() {
+    Result<HandoverMessage> hello = channel_.receive(times_.hello);
+    VPFS_TRY(hello);
+    const std::uint64_t least = hello->state.number("least");
+    const std::uint64_t most = hello->state.number("most");
+    const bool fits =
+        hello->kind == HandoverKind::hello && least <= kHandoverVersion && kHandoverVersion <= most;
+    if (fits) return {};
+    const std::string text =
+        fmt::format("the program hands over by version {}, and {} by versions {} to {}",
+                    kHandoverVersion, hello->state.text("program"), least, most);
+    (void)channel_.send(HandoverKind::refused, text_state(text), kAnswer);
+    return fail(text);
+  }
+
+  Result<void> send(const Belongings& belongings) {
+    if (belongings.descriptors.size() > HandoverChannel::kMostDescriptors) {
+      return fail("too many listeners and locks for one message");
+    }
+    SavedState state = belongings.state;
+    SavedState::Values& names = state.add_list("descriptors");
+    std::vector<int> descriptors;
+    for (const auto& [name, descriptor] : belongings.descriptors) {
+      names.emplace_back().set("name", name);
+      descriptors.push_back(descriptor);
+    }
+    state.set("version", kHandoverVersion);
+    state.set("patience", static_cast<std::uint64_t>(times_.patience.count()));
+    state.set("program", std::string(version()));
+    return channel_.send(HandoverKind::belongings, state, descriptors, times_.hello);
+  }
+
+  Result<void> await(HandoverKind kind, Duration patience, std::string_view what) {
+    const Result<HandoverMessage> message = channel_.receive(patience);
+    if (!message) {
+      return fail(fmt::format("waited for the new program {}: {}", what, message.error().message),
+                  message.error().code);
+    }
+    if (message->kind != kind) return fail("the new program broke the protocol of hand-overs");
+    if (std::string why = program_.why_not(); !why.empty()) return fail(std::move(why));
+    return {};
+  }
+
+  Result<void> give_frozen() {
+    const TimePoint begin = now();
+    program_.freeze();
+    while (program_.outstanding() > 0 && now() - begin < times_.patience) {
+      (void)::poll(nullptr, 0, kLookMilliseconds);
+    }
+    Result<void> given = give_packed();
+    if (!given) {
+      program_.thaw();
+      return given;
+    }
+    done_.paused = now() - begin;
+    program_.leave(done_);
+    return {};
+  }
+
+  Result<void> give_packed() {
+    const std::vector<PackedConnection> packed = program_.pack();
+    for (const PackedConnection& each : packed) {
+      VPFS_TRY(channel_.send(HandoverKind::connection, each.state, each.descriptors, times_.taken));
+    }
+    SavedState state = program_.state();
+    state.set("connections", std::uint64_t{packed.size()});
+    VPFS_TRY(channel_.send(HandoverKind::state, state, times_.taken));
+    VPFS_TRY(await(HandoverKind::taken, times_.taken, "to take the connections on"));
+    done_.connections = packed.size();
+    return channel_.send(HandoverKind::go, {}, kAnswer);
+  }
+
+  // The new program is told why, if it is there. It may have said something itself before it ended.
+  vpfs::Error tell(vpfs::Error why) {
+    if (why.code && channel_.is_readable(Duration::zero())) {
+      const Result<HandoverMessage> said = channel_.receive(kAnswer);
+      if (!said && !said.error().code) why.message = said.error().message;
+    }
+    (void)channel_.send(HandoverKind::failed, text_state(why.message), kAnswer);
+    return why;
+  }
+
+  bool send_changes() {
+    // The other side says nothing, so what can be read is its end.
+    if (channel_.is_readable(Duration::zero())) return false;
+    std::optional<SavedState> changes = program_.changes();
+    return !changes || channel_.send(HandoverKind::load, *changes, times_.taken).has_value();
+  }
+
+  void log_loss() {
+    spdlog::error("the program that took over is gone; {} connections that had stayed are closed",
+                  program_.left());
+  }
+
+  GivingProgram& program_;
+  HandoverChannel channel_;
+  const HandoverTimes times_;
+  HandedOver done_;
+};
+
+}  // namespace
+
+Result<HandedOver> hand_over(GivingProgram& program, net::Descriptor socket,
+                             const HandoverTimes& times) {
+  Giver giver(program, std::move(socket), times);
+  Result<HandedOver> done = giver.up_to_go();
+  if (done) giver.send_the_rest();
+  return done;
+}
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/saved/saved_state.h"
+#include "net/descriptor.h"
+
+namespace vpfs::proxy {
+
+// What the taker needs before it is ready: descriptors by name, borrowed, and what it must know.
+struct Belongings {
+  SavedState state;
+  std::vector<std::pair<std::string, int>> descriptors;
+};
+
+// A connection that another process may go on with: its state and the descriptors of client and
+// server, borrowed.
+struct PackedConnection {
+  SavedState state;
+  std::array<int, 2> descriptors = {-1, -1};
+  // Called once it has arrived, or cannot; only for those of wait_for_more().
+  std::function<void(bool arrived)> sent = nullptr;
+};
+
+// What became of a hand-over.
+struct HandedOver {
+  std::size_t connections = 0;
+  Duration paused = {};  // nothing was dispatched
+  int pid = 0;           // of the taker
+};
+
+// The program that hands itself over, as the thread of the hand-over sees it. Every method may wait
+// for other threads of the program.
+class GivingProgram {
+ public:
+  // Until withdraw() or leave(), nothing changes that belongings tell.
+  [[nodiscard]] virtual Belongings offer() = 0;
+  virtual void withdraw() = 0;
+
+  // Nothing is dispatched any more. thaw() undoes it, and pack().
+  virtual void freeze() = 0;
+  [[nodiscard]] virtual std::size_t outstanding() = 0;
+  [[nodiscard]] virtual std::vector<PackedConnection> pack() = 0;
+  // What is known besides, after pack().
+  [[nodiscard]] virtual SavedState state() = 0;
+  virtual void thaw() = 0;
+  // "": the hand-over may go on. Otherwise why it must end.
+  [[nodiscard]] virtual std::string why_not() = 0;
+
+  // The point of no return is passed: what was packed belongs to the other process.
+  virtual void leave(const HandedOver& done) = 0;
+  // Connections that have come to a boundary since; waits for some for `patience` at most.
+  [[nodiscard]] virtual std::vector<PackedConnection> wait_for_more(Duration patience) = 0;
+  // What has changed since the last call; nothing: nothing.
+  [[nodiscard]] virtual std::optional<SavedState> changes() = 0;
+  // Connections that are still here.
+  [[nodiscard]] virtual std::size_t left() = 0;
+
+ protected:
+  ~GivingProgram() = default;
+};
+
+struct HandoverTimes {
+  Duration hello = std::chrono::seconds(2);
+  // For the taker to open what it needs.
+  Duration ready = std::chrono::seconds(10);
+  Duration patience = std::chrono::milliseconds(30);  // restart.patience
+  // For the taker to take on what it was sent.
+  Duration taken = std::chrono::seconds(3);
+  Duration drain = std::chrono::minutes(5);  // restart.drain
+};
+
+// Hands the program over to the peer of the socket, and returns when nothing is left of it. An
+// error leaves the program as it was.
+[[nodiscard]] Result<HandedOver> hand_over(GivingProgram& program, net::Descriptor socket,
+                                           const HandoverTimes& times);
+
+}  // namespace vpfs::proxy

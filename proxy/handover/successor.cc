@@ -1,0 +1,322 @@
+#include "proxy/handover/successor.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log/log.h"
+#include "base/signal_block.h"
+#include "net/start_thread.h"
+#include "proxy/session.h"
+
+extern char** environ;
+
+namespace vpfs::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kSocket = "restart.socket";
+constexpr const char* kSocketLock = "restart.socket.lock";
+constexpr std::uint32_t kMode = 0600;
+constexpr Duration kLook = 50ms;
+// The main thread ends without a word when a signal ends the program.
+constexpr auto kBetweenLooks = 50ms;
+
+// The file that this program was started from. A package may have replaced it since.
+std::string own_program() {
+  std::array<char, 4096> path = {};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  std::string name(path.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  constexpr std::string_view kGone = " (deleted)";
+  if (name.ends_with(kGone)) name.resize(name.size() - kGone.size());
+  return name;
+}
+
+}  // namespace
+
+Result<void> Successor::open(const std::string& path, net::Inherited* inherited) {
+  if (path.empty()) return {};
+  net::UnixListener::Handed handed = {.socket = net::Inherited::take_from(inherited, kSocket),
+                                      .lock = net::Inherited::take_from(inherited, kSocketLock)};
+  Result<net::UnixListener> listener =
+      net::UnixListener::open(parts_.host.context(), path, kMode, {}, std::move(handed));
+  if (!listener) return fail("restart.socket: " + listener.error().message, listener.error().code);
+  listener_.emplace(std::move(*listener));
+  return {};
+}
+
+std::vector<std::pair<std::string, int>> Successor::listeners() const {
+  if (!listener_) return {};
+  return {{kSocket, listener_->native_handle()}, {kSocketLock, listener_->lock_handle()}};
+}
+
+void Successor::start(std::function<Restart()> settings) {
+  settings_ = std::move(settings);
+  if (!listener_) return;
+  listener_->start([this](net::UnixSocket socket) { accepted(std::move(socket)); });
+}
+
+void Successor::stop() {
+  stopping_ = true;
+  came_.notify_all();
+  if (peer_ && !has_left_) (void)::shutdown(peer_.get(), SHUT_RDWR);
+  if (thread_.joinable()) thread_.join();
+  if (program_timer_) program_timer_->cancel();
+  if (!listener_) return;
+  has_left_ ? listener_->leave() : listener_->close();
+  listener_.reset();
+}
+
+// A second one waits in vain: its connection is closed.
+void Successor::accepted(net::UnixSocket socket) {
+  std::error_code gone;
+  net::Descriptor descriptor(socket.release(gone));
+  if (gone || busy_ || has_left_) return;
+  busy_ = true;
+  const Restart restart = settings_();
+  times_.patience = restart.patience;
+  times_.drain = restart.drain;
+  if (thread_.joinable()) thread_.join();
+  peer_ = net::Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+  auto shared = std::make_shared<net::Descriptor>(std::move(descriptor));  // functions are copied
+  const SignalBlock blocked;
+  thread_ = std::jthread([this, shared] { serve(std::move(*shared)); });
+}
+
+void Successor::serve(net::Descriptor socket) {
+  const Result<HandedOver> outcome = hand_over(*this, std::move(socket), times_);
+  asio::post(parts_.host.context(), [this, outcome] { ended(outcome); });
+}
+
+void Successor::ended(const Result<HandedOver>& outcome) {
+  busy_ = false;
+  peer_.close();
+  if (outcome) return parts_.host.stop();
+  const std::string line =
+      fmt::format("no process has taken over, this one goes on: {}", outcome.error().message);
+  log_answer(spdlog::level::err, line);
+  tell(fail(line));
+}
+
+void Successor::on_main(const std::function<void()>& what) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable done_now;
+    bool done = false;
+    bool given_up = false;
+  };
+  auto shared = std::make_shared<Shared>();
+  asio::post(parts_.host.context(), [shared, &what] {
+    const std::lock_guard lock(shared->mutex);
+    if (shared->given_up) return;
+    what();
+    shared->done = true;
+    shared->done_now.notify_all();
+  });
+  std::unique_lock lock(shared->mutex);
+  while (!shared->done && !stopping_) shared->done_now.wait_for(lock, kBetweenLooks);
+  shared->given_up = true;
+}
+
+void Successor::on_workers(
+    const std::function<void(Worker& worker, std::function<void()> done)>& each) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable done_now;
+    std::size_t missing = 0;
+  };
+  auto shared = std::make_shared<Shared>();
+  shared->missing = parts_.workers.size();
+  for (const std::unique_ptr<Worker>& worker : parts_.workers) {
+    each(*worker, [shared] {
+      const std::lock_guard lock(shared->mutex);
+      --shared->missing;
+      shared->done_now.notify_all();
+    });
+  }
+  std::unique_lock lock(shared->mutex);
+  while (shared->missing > 0 && !stopping_) shared->done_now.wait_for(lock, kBetweenLooks);
+}
+
+Belongings Successor::offer() {
+  Belongings belongings;
+  on_main([&] {
+    control::Host::Offer offer = parts_.host.offer();
+    belongings.state = std::move(offer.state);
+    belongings.descriptors = std::move(offer.descriptors);
+    belongings.descriptors.emplace_back(kListener, parts_.listener.native_handle());
+    for (auto& each : listeners()) belongings.descriptors.push_back(std::move(each));
+  });
+  belongings.state.add_list("learnt").push_back(parts_.shared.save_learnt());
+  return belongings;
+}
+
+void Successor::withdraw() {
+  on_main([this] { parts_.host.withdraw(); });
+}
+
+void Successor::freeze() {
+  parts_.dispatcher.freeze(true);
+  on_workers(
+      [](Worker& worker, std::function<void()> done) { worker.take_released(std::move(done)); });
+}
+
+std::size_t Successor::outstanding() {
+  return stopping_ ? 0 : parts_.dispatcher.outstanding();
+}
+
+std::vector<PackedConnection> Successor::pack() {
+  auto all = std::make_shared<std::pair<std::mutex, std::vector<PackedConnection>>>();
+  on_workers([all](Worker& worker, std::function<void()> done) {
+    worker.pack([all, done = std::move(done)](std::vector<Worker::Packed> packed) {
+      {
+        const std::lock_guard lock(all->first);
+        for (Worker::Packed& each : packed) {
+          all->second.push_back({.state = std::move(each.state), .descriptors = each.descriptors});
+        }
+      }
+      done();
+    });
+  });
+  const std::lock_guard lock(all->first);
+  return std::move(all->second);
+}
+
+SavedState Successor::state() {
+  SavedState state;
+  on_main([&] { parts_.host.save(state); });
+  state.add_list("proxy").push_back(parts_.shared.save_counters());
+  SavedState stage;
+  parts_.dispatcher.inspect(parts_.clock.now(),
+                            [&](stage::Stage& of, TimePoint now) { stage = of.save(now); });
+  state.add_list("stage").push_back(std::move(stage));
+  return state;
+}
+
+void Successor::thaw() {
+  on_workers([](Worker& worker, std::function<void()> done) { worker.unpack(std::move(done)); });
+  parts_.dispatcher.freeze(false);
+}
+
+std::string Successor::why_not() {
+  if (stopping_ || parts_.shared.draining) return "the program drains";
+  return "";
+}
+
+void Successor::leave(const HandedOver& done) {
+  has_left_ = true;
+  parts_.shared.leaving = true;
+  on_workers([this](Worker& worker, std::function<void()> left) {
+    auto more = [this, &worker](std::vector<Worker::Packed> packed) {
+      const std::lock_guard lock(mutex_);
+      for (Worker::Packed& each : packed) {
+        more_.push_back({.state = std::move(each.state),
+                         .descriptors = each.descriptors,
+                         .sent = [&worker, session = each.session](bool arrived) {
+                           worker.sent_off(session, arrived);
+                         }});
+      }
+      came_.notify_all();
+    };
+    worker.leave_packed(std::move(more), std::move(left));
+  });
+  on_main([&] {
+    parts_.listener.close();
+    const std::size_t stayed = left();
+    const std::string line = fmt::format(
+        "process {} has taken over: {} connections within {}; {} more go there when they come to "
+        "a boundary",
+        done.pid, done.connections, to_string(done.paused), stayed);
+    spdlog::info("{}", line);
+    tell(line);
+    listener_->leave();
+    parts_.host.leave();
+  });
+}
+
+std::vector<PackedConnection> Successor::wait_for_more(Duration patience) {
+  std::unique_lock lock(mutex_);
+  if (more_.empty()) came_.wait_for(lock, patience);
+  return std::exchange(more_, {});
+}
+
+std::optional<SavedState> Successor::changes() {
+  std::optional<SavedState> changes;
+  parts_.dispatcher.inspect(
+      parts_.clock.now(), [&](stage::Stage& of, TimePoint now) { changes = of.save_changes(now); });
+  return changes;
+}
+
+std::size_t Successor::left() {
+  if (stopping_) return 0;
+  // What the process before has left comes here, and goes on to the next one.
+  const std::size_t to_come = parts_.shared.has_predecessor ? 1 : 0;
+  return parts_.shared.counters.connections_open + to_come;
+}
+
+void Successor::start_program(const std::string& binary, const std::string& config_file,
+                              Told told) {
+  if (!listener_) {
+    return told(fail("this proxy has no socket for it: set restart.socket, or control.socket"));
+  }
+  if (busy_ || program_ > 0 || has_left_) {
+    return told(fail("another process is about to take over already"));
+  }
+  const std::string program = binary.empty() ? own_program() : binary;
+  std::array<std::string, 5> words = {program, "--config", config_file, "--take-over",
+                                      listener_->path()};
+  std::array<char*, 6> arguments = {};
+  for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t pid = -1;
+  const int error =
+      ::posix_spawn(&pid, program.c_str(), nullptr, &attributes, arguments.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    const std::error_code code(error, std::system_category());
+    return told(fail(fmt::format("{} cannot be started: {}", program, code.message())));
+  }
+  program_ = pid;
+  told_ = std::move(told);
+  spdlog::info("started {}, pid {}, to take over", program, pid);
+  watch_program();
+}
+
+// It may end before it has dialled. After that the hand-over itself tells how it went.
+void Successor::watch_program() {
+  if (!program_timer_) program_timer_.emplace(parts_.host.context());
+  program_timer_->expires_after(kLook);
+  program_timer_->async_wait([this](std::error_code stopped) {
+    if (stopped || program_ <= 0) return;
+    int status = 0;
+    if (::waitpid(program_, &status, WNOHANG) == 0) return watch_program();
+    program_ = -1;
+    if (busy_) return;
+    tell(fail(fmt::format("the new program ended before it took over ({}); this one goes on",
+                          WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
+                                            : fmt::format("signal {}", WTERMSIG(status)))));
+  });
+}
+
+void Successor::tell(Result<std::string> outcome) {
+  if (const Told told = std::exchange(told_, nullptr)) told(std::move(outcome));
+}
+
+}  // namespace vpfs::proxy

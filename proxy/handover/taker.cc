@@ -1,0 +1,121 @@
+#include "proxy/handover/taker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <unistd.h>
+
+#include "base/result.h"
+#include "base/signal_block.h"
+#include "base/version.h"
+
+namespace vpfs::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kAnswered = 5s;
+// What the other process takes beside restart.patience.
+constexpr Duration kMore = 10s;
+// How long it may take to say `go`, which is all that it does then.
+constexpr Duration kGo = 5s;
+constexpr Duration kBetweenReads = 200ms;
+
+Result<Predecessor::Connection> connection_of(HandoverMessage message) {
+  if (message.descriptors.size() != 2) {
+    return fail("a connection came without its descriptors");
+  }
+  return Predecessor::Connection{.state = std::move(message.state),
+                                 .client = std::move(message.descriptors[0]),
+                                 .server = std::move(message.descriptors[1])};
+}
+
+}  // namespace
+
+Result<Predecessor> Predecessor::meet(const std::string& socket) {
+  Result<HandoverChannel> channel = HandoverChannel::dial(socket);
+  VPFS_TRY(channel);
+  Predecessor made(std::move(*channel));
+  SavedState hello;
+  hello.set("least", kHandoverVersion);
+  hello.set("most", kHandoverVersion);
+  hello.set("program", std::string(version()));
+  VPFS_TRY(made.channel_.send(HandoverKind::hello, hello, kAnswered));
+  Result<HandoverMessage> offer = made.channel_.receive(kAnswered);
+  VPFS_TRY(offer);
+  const SavedState::Values& names = offer->state.list("descriptors");
+  if (offer->kind != HandoverKind::belongings || names.size() != offer->descriptors.size()) {
+    return fail("the running program broke the protocol of hand-overs");
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    made.inherited_.add(std::string(names[i].text("name")), std::move(offer->descriptors[i]));
+  }
+  made.offered_ = std::move(offer->state);
+  return made;
+}
+
+void Predecessor::tell_failure(const std::string& why) {
+  SavedState state;
+  state.set("text", why);
+  (void)channel_.send(HandoverKind::failed, state, kAnswered);
+}
+
+Result<void> Predecessor::tell_ready() {
+  return channel_.send(HandoverKind::ready, {}, kAnswered);
+}
+
+Result<Predecessor::Everything> Predecessor::receive() {
+  const auto waits = Duration(static_cast<std::int64_t>(offered_.number("patience")));
+  const Duration patience = std::clamp<Duration>(waits, 0s, 1h) + kMore;
+  Everything all;
+  for (;;) {
+    Result<HandoverMessage> message = channel_.receive(patience);
+    VPFS_TRY(message);
+    if (message->kind == HandoverKind::state) {
+      if (message->state.number("connections") != all.connections.size()) {
+        return fail("connections are missing");
+      }
+      all.state = std::move(message->state);
+      return all;
+    }
+    if (message->kind != HandoverKind::connection) {
+      return fail("the running program broke the protocol of hand-overs");
+    }
+    Result<Connection> connection = connection_of(std::move(*message));
+    VPFS_TRY(connection);
+    all.connections.push_back(std::move(*connection));
+  }
+}
+
+// Exactly one of the two is in charge: a `go` that comes after refuse_more() fails over there.
+Result<void> Predecessor::tell_taken() {
+  VPFS_TRY(channel_.send(HandoverKind::taken, {}, kAnswered));
+  if (!channel_.is_readable(kGo)) channel_.refuse_more();
+  const Result<HandoverMessage> go = channel_.receive(kAnswered);
+  VPFS_TRY(go);
+  if (go->kind != HandoverKind::go) return fail("the running program said something else than go");
+  return {};
+}
+
+void Predecessor::stop() {
+  rest_.request_stop();
+  if (rest_.joinable()) rest_.join();
+}
+
+void Predecessor::receive_the_rest(Later later) {
+  const SignalBlock blocked;
+  rest_ = std::jthread([this, later = std::move(later)](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (!channel_.is_readable(kBetweenReads)) continue;
+      Result<HandoverMessage> message = channel_.receive(kAnswered);
+      if (!message) return later.end(false);
+      if (message->kind == HandoverKind::end) return later.end(true);
+      if (message->kind == HandoverKind::load) later.changes(message->state);
+      if (message->kind != HandoverKind::connection) continue;
+      Result<Connection> connection = connection_of(std::move(*message));
+      if (connection) later.connection(std::move(*connection));
+    }
+  });
+}
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/saved/saved_state.h"
+#include "net/descriptor.h"
+#include "net/inherited.h"
+#include "proxy/handover/channel.h"
+
+namespace vpfs::proxy {
+
+// The process whose place this one takes. The calls come in this order; an error ends the hand-over
+// and leaves that process as it was. Blocks.
+class Predecessor {
+ public:
+  // Dials it, and is offered what belongs to it.
+  [[nodiscard]] static Result<Predecessor> meet(const std::string& socket);
+
+  [[nodiscard]] net::Inherited& inherited() { return inherited_; }
+  [[nodiscard]] const SavedState& offered() const { return offered_; }
+
+  // This process cannot take over.
+  void tell_failure(const std::string& why);
+  // This process has all that it needs but the state.
+  [[nodiscard]] Result<void> tell_ready();
+
+  struct Connection {
+    SavedState state;
+    net::Descriptor client;
+    net::Descriptor server;
+  };
+  struct Everything {
+    SavedState state;
+    std::vector<Connection> connections;
+  };
+  [[nodiscard]] Result<Everything> receive();
+  // All of it is in place. Returns when this process is in charge. After an error the other one is.
+  [[nodiscard]] Result<void> tell_taken();
+
+  // What comes later. Each is called on a thread of its own, until the other process has ended.
+  struct Later {
+    std::function<void(Connection connection)> connection;
+    std::function<void(const SavedState& changes)> changes;
+    std::function<void(bool as_planned)> end;
+  };
+  void receive_the_rest(Later later);
+  // Ends that thread.
+  void stop();
+
+ private:
+  explicit Predecessor(HandoverChannel channel) : channel_(std::move(channel)) {}
+
+  HandoverChannel channel_;
+  SavedState offered_;
+  net::Inherited inherited_;
+  std::jthread rest_;
+};
+
+}  // namespace vpfs::proxy

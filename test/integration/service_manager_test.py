@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""A small stand-in for systemd: it hears what a proxy tells, keeps its descriptors, and starts it again.
+
+    service_manager_test.py DIRECTORY_OF_PROGRAMS
+"""
+from __future__ import annotations
+
+import array
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAMS: list[pathlib.Path] = []
+PATIENCE = 20.0
+FIRST = 3  # descriptor of what is kept
+MAGIC = 0xCABF
+
+
+def message(tag: int, payload: bytes) -> bytes:
+    """A message of OrangeFS that passes at once."""
+    return struct.pack("<IIQQ", MAGIC, 1, tag, len(payload)) + payload
+
+
+class Manager:
+    """Keeps descriptors by their names, and knows the main process."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.path = folder / "notify"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(self.path))
+        self.socket.settimeout(PATIENCE)
+        self.kept: dict[str, int] = {}
+        self.main = 0
+
+    def hear_until_ready(self) -> None:
+        while True:
+            descriptors = array.array("i")
+            text, ancillary, _, _ = self.socket.recvmsg(4096, socket.CMSG_LEN(16 * descriptors.itemsize))
+            for level, kind, data in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+            words = dict(line.split("=", 1) for line in text.decode().splitlines())
+            if "FDSTOREREMOVE" in words and words["FDNAME"] in self.kept:
+                os.close(self.kept.pop(words["FDNAME"]))
+            if "FDSTORE" in words:
+                self.kept[words["FDNAME"]] = descriptors[0]
+            if words.get("READY") == "1":
+                self.main = int(words["MAINPID"])
+                return
+
+    def start(self, config: pathlib.Path) -> subprocess.Popen[bytes]:
+        """Starts a proxy as systemd does, with what is kept."""
+        names = list(self.kept)
+        high = [os.dup(self.kept[name]) for name in names]
+        # The descriptors must not be among those that are assigned.
+        high = [os.dup2(one, 100 + i) for i, one in enumerate(high)]
+        command = 'LISTEN_PID=$$ exec "$0" "$@"'
+        environment = dict(os.environ, NOTIFY_SOCKET=str(self.path))
+        if names:
+            environment.update(LISTEN_FDS=str(len(names)), LISTEN_FDNAMES=":".join(names))
+
+        def place() -> None:
+            for i, one in enumerate(high):
+                os.dup2(one, FIRST + i)
+
+        return subprocess.Popen(["sh", "-c", command, PROGRAMS[0] / "vpfs-proxy", "--config", config], env=environment,
+                                stdout=subprocess.DEVNULL, preexec_fn=place,  # noqa: PLW1509
+                                pass_fds=[FIRST + i for i in range(len(names))])
+
+
+class ServiceManagerTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="vpfs")
+        self.addCleanup(self.folder.cleanup)
+        work = pathlib.Path(self.folder.name)
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.server.settimeout(PATIENCE)
+        self.addCleanup(self.server.close)
+        self.control = work / "control"
+        self.config = work / "proxy.yaml"
+        self.config.write_text(f"proxy: {{listen: '127.0.0.1:0', upstream: '127.0.0.1:{self.server.getsockname()[1]}', "
+                               f"log: {work}/log}}\ncontrol: {{socket: {self.control}, http: '127.0.0.1:0'}}\n")
+        self.manager = Manager(work)
+        self.addCleanup(self.manager.socket.close)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        proxy = self.manager.start(self.config)
+        self.addCleanup(proxy.wait)
+        self.addCleanup(proxy.kill)
+        self.manager.hear_until_ready()
+        self.assertEqual(self.manager.main, proxy.pid)
+        return proxy
+
+    def port(self) -> int:
+        with socket.socket(fileno=os.dup(self.manager.kept["proxy.listen"])) as listener:
+            return int(listener.getsockname()[1])
+
+    def expect_served(self, client: socket.socket) -> None:
+        client.settimeout(PATIENCE)
+        client.sendall(message(1, b"hello"))
+        upstream, _ = self.server.accept()
+        with upstream:
+            upstream.settimeout(PATIENCE)
+            self.assertEqual(upstream.recv(100), message(1, b"hello"))
+
+    def test_listeners_are_kept_over_a_crash(self) -> None:
+        proxy = self.start()
+        self.server.accept()[0].close()  # the look at its start
+        self.assertEqual(sorted(self.manager.kept), ["control.http", "control.socket", "control.socket.lock", "proxy.listen",
+                                                     "restart.socket", "restart.socket.lock"])
+        port = self.port()
+        proxy.send_signal(signal.SIGKILL)
+        proxy.wait()
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as client:
+            self.start()
+            self.assertEqual(self.port(), port, "the kernel chose it for the first one")
+            self.server.accept()[0].close()
+            self.expect_served(client)
+        asked = subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "status"], capture_output=True, text=True,
+                               timeout=PATIENCE, check=False)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+
+    def test_a_process_that_takes_over_is_the_main_one(self) -> None:
+        first = self.start()
+        self.server.accept()[0].close()
+        port = self.port()
+        asked = subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "upgrade"], capture_output=True, text=True,
+                               timeout=PATIENCE, check=False)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.manager.hear_until_ready()
+        second = self.manager.main
+        self.assertNotEqual(second, first.pid)
+        self.addCleanup(self.end, second)
+        self.assertIn(f"process {second} has taken over", asked.stdout)
+        self.assertEqual(first.wait(PATIENCE), 0)
+        self.assertEqual(self.port(), port)
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as client:
+            self.expect_served(client)
+        # What the second one has stored serves a third one after a crash.
+        os.kill(second, signal.SIGKILL)
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as client:
+            self.start()
+            self.server.accept()[0].close()
+            self.expect_served(client)
+
+    def end(self, pid: int) -> None:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+
+    def test_without_a_manager_nothing_is_told(self) -> None:
+        proxy = subprocess.Popen([PROGRAMS[0] / "vpfs-proxy", "--config", self.config], stdout=subprocess.PIPE)
+        self.addCleanup(proxy.wait)
+        self.addCleanup(proxy.kill)
+        assert proxy.stdout is not None
+        self.assertIn(b"ready at", proxy.stdout.readline())
+        proxy.stdout.close()
+
+
+if __name__ == "__main__":
+    PROGRAMS.append(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
