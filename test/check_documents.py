@@ -56,7 +56,8 @@ CONFIGURE = Page("docs/admin/configure.md",
                   "stage/config/rule_words.cc", "stage/config/scheduler_config.cc", "stage/config/share_config.cc",
                   "metrics/http_config.cc"), 90)
 COORDINATOR = Page("docs/admin/coordinator-configuration.md", ("coordinator/config/config.cc", "coordinator/config/store_config.cc"), 55)
-NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc", "control/host/status.cc", "control/site/site_status.cc"), 110,
+NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc", "control/host/status.cc", "control/site/site_status.cc",
+                                          "coordinator/members/member.cc"), 110,
                all_in_columns=True)
 TOOLS = Page("docs/tools.md", ("load/settings.cc", "load/report.cc", "dataserver/orangefs/server_config.cc"), 70)
 METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc", "control/site/site_metrics.cc"), 60, all_in_columns=True,
