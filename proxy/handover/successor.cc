@@ -236,9 +236,10 @@ void Successor::leave(const HandedOver& done) {
     parts_.listener.close();
     const std::size_t stayed = left();
     const std::string line = fmt::format(
-        "process {} has taken over: {} connections within {}; {} more go there when they come to "
+        "process {} has taken over: {} connections within {:.1f} ms; {} more go there when they "
+        "come to "
         "a boundary",
-        done.pid, done.connections, to_string(done.paused), stayed);
+        done.pid, done.connections, in_seconds(done.paused) * 1000, stayed);
     spdlog::info("{}", line);
     tell(line);
     listener_->leave();

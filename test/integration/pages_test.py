@@ -89,7 +89,7 @@ class Site:
         """Ends a proxy that has taken the place of the one that the page started."""
         if self.proxy is not None and not self.proxy.running():
             subprocess.run([self.programs.binaries / "vpfsctl", "--proxy", self.programs.work / "proxy.sock", "drain"],
-                           check=False, capture_output=True, timeout=PATIENCE)
+                           check=True, capture_output=True, timeout=PATIENCE)
 
     def run(self, command: page.Command) -> subprocess.CompletedProcess[str]:
         environment = dict(os.environ, VPFS_PROXY=str(self.programs.work / "proxy.sock"))

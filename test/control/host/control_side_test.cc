@@ -216,7 +216,8 @@ TEST_F(ControlSideTest, AReloadMayGiveAStageWithoutAPortItsCoordinator) {
   const test::TemporaryDirectory folder;
   test::FakeCoordinator coordinator(folder.path() / "stages");
   HostConfig config = config_;
-  ASSERT_TRUE(side_.open(config, "127.0.0.1:3334"));
+  ASSERT_TRUE(side_.open(config, "127.0.0.1:3334", nullptr));
+  ASSERT_TRUE(side_.start());
   EXPECT_FALSE(side_.coordinator());
   config.control.coordinators = {folder.path() / "stages"};
   ASSERT_TRUE(side_.reload(config));
@@ -294,8 +295,9 @@ TEST_F(ControlSideTest, AReloadThatIsRefusedChangesNoReadersOfHttps) {
   config.control.ca = files.ca;
   config.control.readers = {parse_principal("cert:ops").value()};
   config.http.tls_address = fmt::format("127.0.0.1:{}", port.endpoint().port());
-  const auto opened = side_.open(config, "s0");
+  const auto opened = side_.open(config, "s0", nullptr);
   ASSERT_TRUE(opened) << opened.error().message;
+  ASSERT_TRUE(side_.start());
   const auto status_of = [&](const std::string& name) {
     const std::string answer =
         test::ask_https(port.endpoint(), certificates, name, "GET /healthz HTTP/1.1\r\n\r\n")
