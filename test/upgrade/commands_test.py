@@ -32,6 +32,8 @@ RULES = """rules:
   - {name: bronze, match: {jobid: "9"}, weight: 1}
 """
 GROUPS = ("rule", "job", "record")  # commands that have commands
+# It replaces a program by another one, which the release before cannot: test/integration/handover_test.cc.
+ELSEWHERE = {"upgrade"}
 OF_ONE_STAGE = ("record", "drain")  # of a coordinator's
 
 
@@ -109,7 +111,7 @@ class CommandsTest(unittest.TestCase):
         for release in (self.releases.old, self.releases.new):
             found = commands_of(release)
             self.assertGreater(len(found), 20, f"the commands in the help of {release.name} are not found")
-            self.assertEqual(found - {step.command for step in STEPS}, set(), f"commands of {release.name} without a row")
+            self.assertEqual(found - ELSEWHERE - {step.command for step in STEPS}, set(), f"commands of {release.name} without a row")
 
     def site(self) -> Site:
         site = Site(self.releases)

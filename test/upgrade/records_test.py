@@ -98,7 +98,7 @@ class RecordsTest(unittest.TestCase):
     def start_coordinator(self, site: Site, release: Release, store: Config) -> None:
         site.start_coordinator("main", release, store | {"policy": "psfa", "capacity": {"bytes": "100 MiB/s"},
                                                          "stages": {"dial": site.dials()}})
-        eventually(lambda: site.status("main"), "a coordinator that leads")
+        eventually(lambda: "term" in site.status("main"), "a coordinator that leads")
 
     def expect_of_a_coordinator(self, store: Config) -> None:
         site = self.site()
