@@ -36,6 +36,7 @@ CycleSettings cycle_settings(const Config& config, const AllocationPolicyKind& p
 }
 
 constexpr const char* kAnotherLeads = "another coordinator leads";
+constexpr Duration kCutOff = std::chrono::seconds(2);
 constexpr Duration kIdle = std::chrono::milliseconds(10);
 constexpr std::size_t kJoinsTold = 20;
 constexpr Duration kBusy = std::chrono::milliseconds(1);
@@ -57,7 +58,9 @@ Coordinator::Coordinator(const Parts& parts)
       cycle_timer_(context_),
       state_(cycle_settings(config_, policy_, parts.clear_from), make_policy(), parts.term),
       runner_(context_, clock_, state_),
-      part_(parts.part) {
+      part_(parts.part),
+      reached_at_(clock_.now()),
+      reach_timer_(context_) {
   if (!parts.leads_members) return;
   views_.emplace(context_, clock_, parts.term,
                  [over = parts.over] { over("no number is left for the views of its members"); });
@@ -76,7 +79,7 @@ Result<void> Coordinator::open(const Parts& parts) {
   links_ = std::move(*links);
   runner_.use(*links_);
   runner_.ask_before(parts.may_send);
-  if (part_) links_->serve([this](const std::string& stage) { return part_->why_not(stage); });
+  if (part_) serve_part();
   if (views_) views_->use(*links_);
   if (config_.parent) {
     uplink_.emplace(state_, *given_);
@@ -121,6 +124,7 @@ void Coordinator::start() {
   links_->start();
   site_->start();
   if (parent_ != nullptr) parent_->start();
+  if (part_) look_whether_cut_off();
   begin_cycle();
 }
 
@@ -128,6 +132,7 @@ void Coordinator::stop() {
   if (std::exchange(is_stopped_, true)) return;
   runner_.stop();
   cycle_timer_.cancel();
+  reach_timer_.cancel();
   if (views_) views_->stop();
   if (parent_ != nullptr) parent_->stop();
   if (site_ != nullptr) site_->stop();
@@ -153,6 +158,14 @@ std::optional<control::Error> Coordinator::why_not(const StageHello& hello) cons
                                   "one)",
                                   hello.name, hello.term, state_.term()));
   }
+  if (views_ && hello.member != nullptr &&
+      hello.member->view.epoch() >= state_.term() + members::kEpochsOfATerm) {
+    return make_error(
+        control::Error::OUTDATED, "view",
+        fmt::format("{} has the view {}, which is later than this term, {}: --term of "
+                    "the one that leads has to be above it",
+                    hello.name, hello.member->view.epoch(), state_.term()));
+  }
   if (views_ && hello.member == nullptr) {
     return make_error(control::Error::INVALID, "role",
                       "only members of this site may dial here: stages have a port of their own");
@@ -176,10 +189,12 @@ std::optional<control::Error> Coordinator::why_not(const StageHello& hello) cons
 std::optional<control::Error> Coordinator::compare_costs(const StageHello& hello) const {
   if (!policy_.needs_elsewhere) return std::nullopt;
   // Its leader tells a member what its stages have to call their costs.
-  if (hello.member != nullptr) return std::nullopt;
+  if (views_ && hello.member != nullptr) return std::nullopt;
   const std::string* expected = given_cost_model();
-  std::string whose =
-      config_.cost_model.empty() ? "that of the site's stages" : "the coordinator's cost_model";
+  std::string whose = config_.cost_model.empty()
+                          ? "that of the site's stages (cost_model of the coordinators' "
+                            "configuration decides)"
+                          : "the coordinator's cost_model";
   if (expected == nullptr) {
     expected = common_cost_model();
     if (expected == nullptr) return std::nullopt;
@@ -206,7 +221,9 @@ const std::string* Coordinator::common_cost_model() const {
 }
 
 std::optional<control::Hello> Coordinator::hello() const {
-  const std::string* cost_model = given_cost_model();
+  // A member says what its stages do, not what it was told: else no leader would ever hear of
+  // others.
+  const std::string* cost_model = part_ ? nullptr : given_cost_model();
   if (cost_model == nullptr) cost_model = common_cost_model();
   if (policy_.needs_elsewhere && cost_model == nullptr && !part_) return std::nullopt;
   control::Hello hello;
@@ -224,13 +241,14 @@ std::optional<control::Hello> Coordinator::hello() const {
   if (!part_) return hello;
   hello.add_capabilities(std::string(control::kMember));
   *hello.mutable_view() = to_message(part_->view());
+  for (auto& each : *hello.mutable_view()->mutable_members()) each.clear_stage_addresses();
   const std::vector<std::string>& addresses = part_->own().stage_addresses;
   hello.mutable_stage_addresses()->Add(addresses.begin(), addresses.end());
   return hello;
 }
 
 std::string Coordinator::cost_model_to_tell() const {
-  if (!part_ || !part_->cost_model().empty()) return "";
+  if (!part_) return "";
   const std::string* const cost_model = common_cost_model();
   return cost_model == nullptr ? "" : *cost_model;
 }
@@ -262,6 +280,33 @@ void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
   done(std::move(answer));
 }
 
+void Coordinator::serve_part() {
+  links_->serve([this](const std::string& stage, StageLinks::Comes comes) {
+    return part_->why_not(stage, comes == StageLinks::Comes::by_itself);
+  });
+}
+
+void Coordinator::follow(const std::vector<control::PortAddress>& leader) {
+  if (!std::exchange(has_leader_, true)) reached_at_ = clock_.now();
+  parent_->follow(leader);
+}
+
+void Coordinator::look_whether_cut_off() {
+  const TimePoint now = clock_.now();
+  const bool is_reached = parent_->is_connected() || parent_->is_led() || !has_leader_;
+  if (is_reached) reached_at_ = now;
+  const bool is_cut_off = now - reached_at_ >= kCutOff;
+  if (is_cut_off != part_->is_cut_off()) {
+    part_->set_cut_off(is_cut_off);
+    spdlog::info("this member {} the one that leads", is_cut_off ? "does not reach" : "reaches");
+    serve_part();
+  }
+  reach_timer_.expires_after(kCutOff / 8);
+  reach_timer_.async_wait([this](std::error_code error) {
+    if (!error && !is_stopped_) look_whether_cut_off();
+  });
+}
+
 void Coordinator::take_view(const control::MemberView& told, const ParentLink::Done& done) {
   control::Envelope answer;
   const std::uint64_t epoch = part_->view().epoch;
@@ -270,7 +315,7 @@ void Coordinator::take_view(const control::MemberView& told, const ParentLink::D
     return done(std::move(answer));
   }
   if (part_->view().epoch > state_.term()) state_.set_term(part_->view().epoch);
-  links_->serve([this](const std::string& stage) { return part_->why_not(stage); });
+  serve_part();
   if (const std::string* const model = given_cost_model(); model != nullptr) {
     links_->disconnect_if([model](const StageHello& each) { return each.cost_model != *model; },
                           "its cost model is not that of the site's stages");
@@ -288,10 +333,7 @@ void Coordinator::take_view(const control::MemberView& told, const ParentLink::D
 void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
   if (!hello.cost_model.empty()) ++cost_models_[hello.cost_model];
-  if (views_) {
-    views_->joined(stage, hello);
-    views_->learn_cost_model(hello.cost_model);
-  }
+  if (views_) views_->joined(stage, hello);
   site_->joined(stage);
   tell_joins();
   if (++joins_ > kJoinsTold) return;

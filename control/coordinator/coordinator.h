@@ -64,8 +64,10 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   // Begins; what it waits for runs on the io_context.
   void start();
   void stop();
-  // For a member: its leader is there.
-  void follow(const std::vector<control::PortAddress>& leader) { parent_->follow(leader); }
+  // For a member: its leader is there; empty: it has no members.
+  void follow(const std::vector<control::PortAddress>& leader);
+  // For a member: none leads, as far as is known.
+  void follow_none() { has_leader_ = false; }
 
   [[nodiscard]] std::uint64_t term() const { return state_.term(); }
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return links_->tcp_endpoint(); }
@@ -89,7 +91,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   }
   void reported(allocation::StageId stage, const control::Report& report) override {
     runner_.reported(stage, report);
-    if (views_ && !report.cost_model().empty()) views_->learn_cost_model(report.cost_model());
+    if (views_) views_->learn_cost_model(stage, report.cost_model());
   }
   void refused_cycle(allocation::StageId stage, std::uint64_t sequence,
                      const control::Error& why) override {
@@ -100,6 +102,9 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   [[nodiscard]] std::string cost_model_to_tell() const override;
   void led(bool is_led) override;
   void ask(const control::Envelope& request, ParentLink::Done done) override;
+  void serve_part();
+  // Whether the one that leads is out of reach.
+  void look_whether_cut_off();
   void take_view(const control::MemberView& told, const ParentLink::Done& done);
 
   [[nodiscard]] std::unique_ptr<allocation::AllocationPolicy> make_policy();
@@ -126,8 +131,11 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   std::unique_ptr<StageLinks> links_;
   std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
   std::unique_ptr<ParentLink> parent_;        // of an aggregator
-  std::optional<ServedPart> part_;            // of a member, which is an aggregator besides
-  std::optional<ViewPublisher> views_;        // of a leader of members
+  std::optional<ServedPart> part_;            // of a member, as the following
+  bool has_leader_ = false;
+  TimePoint reached_at_;  // its leader was connected
+  asio::steady_timer reach_timer_;
+  std::optional<ViewPublisher> views_;  // of a leader of members
   std::unique_ptr<SiteAdministration> site_;
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages

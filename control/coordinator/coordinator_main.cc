@@ -28,6 +28,7 @@
 #include "control/coordinator/office/elected.h"
 #include "control/coordinator/office/standby.h"
 #include "control/coordinator/open_store.h"
+#include "control/members/view.h"
 #include "control/store/store_thread.h"
 #include "control/wire/protocol.h"
 #include "net/endpoint.h"
@@ -197,8 +198,9 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
                             .own = own_leadership(config, members),
                             .least_term = options.least_term};
     if (members != nullptr) {
-      parts.follow = [members](const vpfs::control::Leadership& leader) {
-        members->member().follow(leader.members);
+      parts.follow = [members](const vpfs::control::Leadership* leader) {
+        if (leader == nullptr) return members->member().follow_none();
+        members->member().follow(leader->members);
       };
       parts.finish_status = finish_status(*members);
     }
@@ -263,9 +265,9 @@ int run(int argc, char** argv) {
   app.add_flag("--plain-tcp-for-measurements", options.leader.links.plain_tcp).hidden();
   if (const auto code = app.parse(kName, argc, argv)) return *code;
   if (path.empty()) return app.missing("--config");
-  if (options.least_term > vpfs::control::kLargestTerm) {
+  if (options.least_term > vpfs::members::kLargestFirstTerm) {
     std::cerr << kName << ": --term: " << options.least_term << " is too large: expected at most "
-              << vpfs::control::kLargestTerm << "\n";
+              << vpfs::members::kLargestFirstTerm << "\n";
     return kBadUsage;
   }
   vpfs::ConfigErrors errors(path);

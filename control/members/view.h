@@ -11,6 +11,7 @@ namespace vpfs::members {
 struct Member {
   std::string name;                               // other ones have others
   std::vector<std::string> stage_addresses = {};  // where stages dial it
+  std::uint64_t incarnation = 0;                  // of its process; only its leader knows
 
   bool operator==(const Member&) const = default;
 };
@@ -33,6 +34,8 @@ struct View {
 // not heard of a later view. Between the terms of two leaders of such a site there is room for the
 // epochs of the first one.
 inline constexpr std::uint64_t kEpochsOfATerm = std::uint64_t{1} << 16;
+// Larger terms cannot be asked for, so that there is room for those after them.
+inline constexpr std::uint64_t kLargestFirstTerm = std::uint64_t{1} << 61;
 // The first term of a leader that is not below `least`. Epochs of leaders before are below it if
 // `least` is above their terms.
 [[nodiscard]] std::uint64_t term_of_members(std::uint64_t least);

@@ -8,8 +8,9 @@ namespace vpfs::members {
 void ViewKeeper::joined(const Member& member, const View& told, TimePoint now) {
   if (told.epoch > last_.epoch && told.epoch < term_) last_ = told;
   gone_.erase(member.name);
+  forget_leaving(now);
   Known& known = known_[member.name];
-  if (!known.is_connected) known.since = now;
+  if (!known.is_connected || known.member.incarnation != member.incarnation) known.since = now;
   known.is_connected = true;
   known.member = member;
 }
@@ -19,6 +20,24 @@ void ViewKeeper::left(std::string_view name, TimePoint now) {
   if (place == known_.end()) return;
   place->second.is_connected = false;
   place->second.since = now;
+  forget_leaving(now);
+  Leaving& leaving = leaving_[place->first];
+  ++leaving.times;
+  leaving.last = now;
+}
+
+void ViewKeeper::forget_leaving(TimePoint now) {
+  std::erase_if(leaving_, [&](const auto& each) { return now - each.second.last >= limits_.calm; });
+}
+
+Duration ViewKeeper::join_after(const std::string& name) const {
+  const auto place = leaving_.find(name);
+  Duration after = limits_.join;
+  for (std::uint32_t i = 2; place != leaving_.end() && i < place->second.times; ++i) {
+    after = std::min(2 * after, limits_.most_join);
+    if (after == limits_.most_join) break;
+  }
+  return after;
 }
 
 bool ViewKeeper::has(std::string_view name) const {
@@ -43,10 +62,11 @@ std::optional<TimePoint> ViewKeeper::changes_at(const Known& known) const {
       [](const Member& each) -> const auto& { return each.name; });
   if (in_view == view_.members.end()) {
     if (!known.is_connected) return std::nullopt;
-    return known.since + limits_.join;
+    return known.since + join_after(known.member.name);
   }
   if (!known.is_connected) return known.since + limits_.leave;
-  if (*in_view != known.member) return known.since;  // its addresses are other ones
+  // Its addresses are other ones, or its process is: that one has no cycles of the view's term.
+  if (*in_view != known.member) return std::max(known.since, made_at_ + limits_.between);
   return std::nullopt;
 }
 
@@ -61,7 +81,11 @@ std::optional<View> ViewKeeper::next(TimePoint now) {
   View made;
   for (const auto& [name, known] : known_) {
     const bool may_come_back = !is_first && has(name) && now < known.since + limits_.leave;
-    if (known.is_connected || may_come_back) made.members.push_back(known.member);
+    // Those that wait for no other reason come along.
+    const Duration wait = join_after(name);
+    const bool has_joined =
+        is_first || has(name) || wait == limits_.join || now >= known.since + wait;
+    if ((known.is_connected && has_joined) || may_come_back) made.members.push_back(known.member);
   }
   if (made.members.empty()) return std::nullopt;  // it could be told to none
   made.epoch = term_ + ++epochs_;
@@ -69,6 +93,7 @@ std::optional<View> ViewKeeper::next(TimePoint now) {
     return !each.second.is_connected && now >= each.second.since + limits_.leave;
   });
   view_ = made;
+  made_at_ = now;
   return made;
 }
 

@@ -27,6 +27,12 @@ class ViewKeeper {
     Duration join = std::chrono::milliseconds(200);
     // From when a member leaves until the view is without it.
     Duration leave = std::chrono::milliseconds(300);
+    // From one view to the next, at least.
+    Duration between = std::chrono::milliseconds(100);
+    // One that leaves for a third time within so long waits longer to join, twice as long each
+    // time.
+    Duration calm = std::chrono::seconds(60);
+    Duration most_join = std::chrono::seconds(30);
   };
 
   // `term`: of the leader, by term_of_members().
@@ -56,9 +62,16 @@ class ViewKeeper {
     bool is_connected = false;
     TimePoint since;  // it is so
   };
+  // How often a member has left lately.
+  struct Leaving {
+    std::uint32_t times = 0;
+    TimePoint last;
+  };
 
   [[nodiscard]] bool is_settled(TimePoint now) const;
   [[nodiscard]] bool has(std::string_view name) const;
+  void forget_leaving(TimePoint now);
+  [[nodiscard]] Duration join_after(const std::string& name) const;
   // When the view changes because of it; nothing: it does not.
   [[nodiscard]] std::optional<TimePoint> changes_at(const Known& known) const;
 
@@ -68,8 +81,10 @@ class ViewKeeper {
   std::uint64_t epochs_ = 0;  // used so far
   std::map<std::string, Known, std::less<>> known_;
   std::set<std::string, std::less<>> gone_;
+  std::map<std::string, Leaving, std::less<>> leaving_;
   View last_;  // of the leader before
   View view_;
+  TimePoint made_at_;
 };
 
 }  // namespace vpfs::members

@@ -152,7 +152,8 @@ class SeveralCoordinatorsTest(unittest.TestCase):
         at.members[first].signal(signal.SIGKILL)
         began = time.monotonic()
         self.assertTrue(comes_true(self.connected))
-        self.assertLess(time.monotonic() - began, 5)
+        # At once, or after its lease of 5 s if no standby had met it yet.
+        self.assertLess(time.monotonic() - began, 10)
         self.assertIn("first", at.ctl("rule", "list").stdout)
         at.restart(first)
 

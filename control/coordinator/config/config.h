@@ -72,6 +72,7 @@ struct Config {
   std::vector<DialledStage> dial;
   control::PortConfig listen;                // where stages dial in; its writers may be stages
   std::string listen_key = "stages.listen";  // of that mapping
+  bool listen_is_reserved = false;           // this process has reserved its TCP port
   net::TlsFiles dialling;                    // for stages and parents on TCP
   std::optional<ParentConfig> parent;
   control::PortConfig control;  // administrators

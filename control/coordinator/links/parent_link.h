@@ -86,6 +86,7 @@ class ParentLink final : private FrameLink::FrameHandler {
   // A round that the uplink did not begin is over.
   void round_is_over() { run_waiting(); }
   [[nodiscard]] bool is_led() const { return is_led_; }
+  [[nodiscard]] bool is_connected() const { return connection_state_ == State::connected; }
   [[nodiscard]] Status status() const;
 
  private:

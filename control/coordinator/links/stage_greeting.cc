@@ -19,6 +19,21 @@ using control::make_error;
 constexpr std::size_t kLongestName = 255;
 constexpr control::Versions kVersions;
 
+// They are told to all members and to stages.
+std::string problem_of_addresses(const Hello& hello) {
+  constexpr int kMost = 8;
+  constexpr std::size_t kLongest = 300;
+  if (hello.stage_addresses_size() > kMost) {
+    return fmt::format("a member has at most {} addresses for stages", kMost);
+  }
+  for (const std::string& each : hello.stage_addresses()) {
+    if (each.size() > kLongest || each != one_line(each)) {
+      return fmt::format("an address is one line of at most {} bytes", kLongest);
+    }
+  }
+  return "";
+}
+
 Envelope my_hello(const Config& config) {
   Envelope envelope;
   Hello& hello = *envelope.mutable_hello();
@@ -89,10 +104,9 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
         fmt::format("a stage needs a name of one line and at most {} bytes", kLongestName));
   }
   if (why_not_ != nullptr) {
-    const bool was_dialled = peer.dialled != nullptr;
-    if (const auto why = why_not_(was_dialled ? peer.dialled->key : stage.name)) {
-      return send_away(peer, number, *why);
-    }
+    const auto why = peer.dialled != nullptr ? why_not_(peer.dialled->key, Comes::dialled)
+                                             : why_not_(stage.name, Comes::by_itself);
+    if (why) return send_away(peer, number, *why);
   }
   stage.address = peer.from;
   stage.was_dialled = peer.dialled != nullptr;
@@ -109,6 +123,9 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
     stage.is_aggregator |= each == "aggregator";
   }
   if (std::ranges::find(hello.capabilities(), control::kMember) != hello.capabilities().end()) {
+    if (const std::string problem = problem_of_addresses(hello); !problem.empty()) {
+      return refuse_it(control::Error::INVALID, "stage_addresses", problem);
+    }
     stage.member = std::make_shared<const MemberHello>(MemberHello{
         .stage_addresses = {hello.stage_addresses().begin(), hello.stage_addresses().end()},
         .view = hello.view()});

@@ -13,6 +13,7 @@
 #include "base/prefetch.h"
 #include "base/result.h"
 #include "control/coordinator/links/dial_stream.h"
+#include "control/coordinator/links/port_reservation.h"
 #include "control/coordinator/links/stage_peer.h"
 #include "net/endpoint.h"
 #include "net/ready_stream.h"
@@ -88,7 +89,13 @@ Result<void> StageLinks::listen(const control::PortConfig& config) {
     }
     const auto endpoint = net::resolve_endpoint(config.tcp);
     if (!endpoint) return problem("tcp", endpoint.error());
-    auto listener = net::Listener::open(context_, *endpoint);
+    net::Descriptor reserved;
+    if (config_.listen_is_reserved) {
+      auto socket = listen_on_reserved(*endpoint);
+      if (!socket) return problem("tcp", socket.error());
+      reserved = std::move(*socket);
+    }
+    auto listener = net::Listener::open(context_, *endpoint, std::move(reserved));
     if (!listener) return problem("tcp", listener.error());
     tcp_listener_.emplace(std::move(*listener));
   }
@@ -121,12 +128,15 @@ void StageLinks::start() {
 
 void StageLinks::serve(WhyNot why_not) {
   why_not_ = std::move(why_not);
-  for (Dialled& stage : dialled_) serve(stage, why_not_ == nullptr || !why_not_(stage.key));
+  for (Dialled& stage : dialled_) {
+    serve(stage, why_not_ == nullptr || !why_not_(stage.key, Comes::dialled));
+  }
   if (why_not_ == nullptr) return;
   std::vector<std::pair<Peer*, control::Error>> others;
   for (const auto& [key, peer] : peers_) {
     if (peer->dialled != nullptr || peer->state != Peer::State::joined) continue;
-    if (auto why = why_not_(peer->hello.name)) others.emplace_back(peer.get(), std::move(*why));
+    if (auto why = why_not_(peer->hello.name, Comes::by_itself))
+      others.emplace_back(peer.get(), std::move(*why));
   }
   for (const auto& [peer, why] : others) send_away(*peer, 0, why);
 }

@@ -86,7 +86,8 @@ class StageLinks final : public StageRequests {
   // From now on only stages that `why_not` has nothing against, by their names; those without one
   // in the configuration by their addresses. Others are not dialled, and are sent away with the
   // error. Null: all are served.
-  using WhyNot = std::function<std::optional<control::Error>(const std::string& stage)>;
+  enum class Comes : std::uint8_t { dialled, by_itself };
+  using WhyNot = std::function<std::optional<control::Error>(const std::string& stage, Comes)>;
   void serve(WhyNot why_not);
   // Dials and accepts from now on.
   void start();

@@ -64,9 +64,13 @@ Member::~Member() {
 
 void Member::follow(const std::vector<std::string>& leader) {
   auto addresses = control::parse_addresses(leader);
-  if (!addresses || addresses->empty()) return;
-  asio::post(context_,
-             [this, addresses = std::move(*addresses)] { coordinator_->follow(addresses); });
+  asio::post(context_, [this, addresses = std::move(addresses)] {
+    coordinator_->follow(addresses.value_or(std::vector<control::PortAddress>()));
+  });
+}
+
+void Member::follow_none() {
+  asio::post(context_, [this] { coordinator_->follow_none(); });
 }
 
 void Member::answer_status(std::string status, control::Answer answer) {

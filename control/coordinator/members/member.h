@@ -39,8 +39,11 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Members reach the leader there. The same again does nothing while it is connected.
+  // Members reach the leader there; empty: it has none. The same again does nothing while it is
+  // connected.
   void follow(const std::vector<std::string>& leader);
+  // None leads, as far as is known.
+  void follow_none();
   // Answers a request for the status: with `status`, a JSON object, and what this member adds.
   void answer_status(std::string status, control::Answer answer);
 

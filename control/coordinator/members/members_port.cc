@@ -52,6 +52,7 @@ Config MembersPort::leader_config(const Config& config) const {
   if (reserved_) {
     leader.listen.socket.clear();
     leader.listen.tcp = net::to_string(reserved_->endpoint());
+    leader.listen_is_reserved = true;
   } else {
     leader.listen.socket += kSuffix;
   }

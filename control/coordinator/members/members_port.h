@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "control/coordinator/config/config.h"
-#include "control/coordinator/members/port_reservation.h"
+#include "control/coordinator/links/port_reservation.h"
 
 namespace vpfs::coordinator {
 

@@ -1,6 +1,7 @@
 #include "control/coordinator/members/served_part.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,7 +25,14 @@ std::optional<control::Error> ServedPart::take(const control::MemberView& told) 
                                   "the one that leads has to be above it",
                                   view_.epoch, told.epoch()));
   }
-  view_ = view_of(told);
+  members::View view = view_of(told);
+  if (view.epoch == view_.epoch && view.members != view_.members) {
+    return make_error(control::Error::OUTDATED, "epoch",
+                      fmt::format("this member has another view {}: --term of the one that leads "
+                                  "has to be above it",
+                                  view_.epoch));
+  }
+  view_ = std::move(view);
   cost_model_ = one_short_line(told.cost_model());
   return std::nullopt;
 }
@@ -34,7 +42,11 @@ bool ServedPart::takes_part() const {
       view_.members, [this](const members::Member& each) { return each.name == own_.name; });
 }
 
-std::optional<control::Error> ServedPart::why_not(const std::string& stage) const {
+std::optional<control::Error> ServedPart::why_not(const std::string& stage, bool dials_in) const {
+  if (dials_in && is_cut_off_) {
+    return make_error(control::Error::UNAVAILABLE, "member",
+                      "this member does not reach the one that leads");
+  }
   const members::Member* const owner = members::owner_of(stage, view_);
   if (owner == nullptr) {
     return make_error(control::Error::UNAVAILABLE, "member",

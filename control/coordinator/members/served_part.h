@@ -21,8 +21,14 @@ class ServedPart {
   // Another view. The error says why it is not taken; one that is there already is taken.
   [[nodiscard]] std::optional<control::Error> take(const control::MemberView& told);
 
-  // Why it does not serve the stage, and which member does; nothing: it does.
-  [[nodiscard]] std::optional<control::Error> why_not(const std::string& stage) const;
+  // Why it does not serve the stage, and which member does; nothing: it does. `dials_in`: the
+  // stage has dialled this member.
+  [[nodiscard]] std::optional<control::Error> why_not(const std::string& stage,
+                                                      bool dials_in) const;
+  // It does not reach the one that leads. Others take the stages that are dialled; those that dial
+  // have to be sent away.
+  void set_cut_off(bool is_cut_off) { is_cut_off_ = is_cut_off; }
+  [[nodiscard]] bool is_cut_off() const { return is_cut_off_; }
 
   [[nodiscard]] const members::Member& own() const { return own_; }
   [[nodiscard]] const members::View& view() const { return view_; }
@@ -35,6 +41,7 @@ class ServedPart {
   const members::Member own_;
   members::View view_;
   std::string cost_model_;
+  bool is_cut_off_ = false;
 };
 
 }  // namespace vpfs::coordinator

@@ -1,5 +1,6 @@
 #include "control/coordinator/members/view_publisher.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -43,21 +44,43 @@ void ViewPublisher::stop() {
 
 void ViewPublisher::joined(allocation::StageId member, const StageHello& hello) {
   connected_[member.index] = {.connection = ++connections_};
-  keeper_.joined({.name = hello.name, .stage_addresses = hello.member->stage_addresses},
+  keeper_.joined({.name = hello.name,
+                  .stage_addresses = hello.member->stage_addresses,
+                  .incarnation = hello.incarnation},
                  view_of(hello.member->view), clock_.now());
   look();
-  tell(member.index);
+  // One that is not in the view keeps what it has until the next one, which has it.
+  const auto is_it = [&](const members::Member& each) { return each.name == hello.name; };
+  if (std::ranges::any_of(view().members, is_it)) tell(member.index);
+  learn_cost_model(member, hello.cost_model);
 }
 
 void ViewPublisher::left(allocation::StageId member, const StageHello& hello) {
   connected_.erase(member.index);
+  if (!has_given_model_) choose_cost_model();
   keeper_.left(hello.name, clock_.now());
   look();
 }
 
-void ViewPublisher::learn_cost_model(const std::string& model) {
-  if (!cost_model_.empty() || model.empty()) return;
-  cost_model_ = one_short_line(model);
+void ViewPublisher::learn_cost_model(allocation::StageId member, const std::string& model) {
+  const auto place = connected_.find(member.index);
+  if (has_given_model_ || place == connected_.end() || place->second.cost_model == model) return;
+  place->second.cost_model = one_short_line(model);
+  choose_cost_model();
+}
+
+void ViewPublisher::choose_cost_model() {
+  std::map<std::string, std::size_t> members;
+  for (const auto& [number, each] : connected_) {
+    if (!each.cost_model.empty()) ++members[each.cost_model];
+  }
+  std::string most;
+  for (const auto& [model, count] : members) {
+    const bool is_more = most.empty() || count > members[most];
+    const bool is_as_before = !is_more && count == members[most] && model == cost_model_;
+    if (is_more || is_as_before) most = model;
+  }
+  if (std::exchange(cost_model_, most) == most) return;
   ++version_;
   tell_all();
 }

@@ -25,13 +25,17 @@ class ViewPublisher {
   void use(StageRequests& links) { links_ = &links; }
   // The member of that name has ended, and is not waited for.
   void is_gone(const std::string& name) { keeper_.is_gone(name); }
-  // What all stages call their costs, if the configuration has it.
-  void set_cost_model(std::string model) { cost_model_ = std::move(model); }
+  // What all stages call their costs, if the configuration has it. Otherwise it is what the stages
+  // of most members do.
+  void set_cost_model(std::string model) {
+    has_given_model_ = !model.empty();
+    cost_model_ = std::move(model);
+  }
 
   void joined(allocation::StageId member, const StageHello& hello);
   void left(allocation::StageId member, const StageHello& hello);
-  // A member's stages call their costs so.
-  void learn_cost_model(const std::string& model);
+  // The member's stages call their costs so; "": it has none.
+  void learn_cost_model(allocation::StageId member, const std::string& model);
   // Nothing is told any more.
   void stop();
 
@@ -43,10 +47,12 @@ class ViewPublisher {
     std::uint64_t connection = 0;
     std::uint64_t told = 0;  // the last version that it has heard
     bool is_asked = false;
+    std::string cost_model = {};
     std::string problem = {};  // why it does not take its view, as the log has it
   };
 
   void look();
+  void choose_cost_model();
   void tell_all();
   void tell(std::uint32_t member);
   void answered(std::uint32_t member, std::uint64_t connection, std::uint64_t version,
@@ -57,6 +63,7 @@ class ViewPublisher {
   StageRequests* links_ = nullptr;
   members::ViewKeeper keeper_;
   std::string cost_model_;
+  bool has_given_model_ = false;
   std::uint64_t version_ = 0;                     // of what is told
   std::map<std::uint32_t, Connected> connected_;  // by the number of the stage
   std::uint64_t connections_ = 0;

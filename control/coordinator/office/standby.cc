@@ -248,7 +248,7 @@ void Standby::claimed(const SiteStore::Seen& seen, SiteStore::Outcome<Claimed> o
 void Standby::note_leader() {
   const Leadership* const leader = candidacy_.leader();
   leader_->watch(leader);
-  if (leader != nullptr && follow_ != nullptr) follow_(*leader);
+  if (follow_ != nullptr) follow_(leader);
   const std::uint64_t term = leader == nullptr ? 0 : leader->term;
   if (std::exchange(has_told_, true) && term == told_term_) return;
   told_term_ = term;
@@ -261,6 +261,7 @@ void Standby::note_leader() {
 }
 
 void Standby::note_trouble(const SiteStore::Failure& failure) {
+  if (follow_ != nullptr) follow_(nullptr);
   if (std::exchange(trouble_, failure.text) == failure.text) return;
   spdlog::error("store: {}; it is asked again", failure.text);
 }

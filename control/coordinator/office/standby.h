@@ -36,8 +36,9 @@ class Standby final : private control::Owner {
     const net::SignalQueue& signals;  // SIGTERM, SIGINT, SIGUSR2
     control::Leadership own;          // without a term
     std::uint64_t least_term = 0;
-    // Told of each leader that is seen; null: it is not asked for.
-    std::function<void(const control::Leadership&)> follow = {};
+    // Told of each leader that is seen, and with null that none is known; null: it is not asked
+    // for.
+    std::function<void(const control::Leadership*)> follow = {};
     // As SiteAdministration::Parts has it.
     std::function<void(std::string status, control::Answer answer)> finish_status = {};
   };
@@ -88,7 +89,7 @@ class Standby final : private control::Owner {
   const Config& config_;
   control::Leadership own_;
   const std::uint64_t least_term_;
-  const std::function<void(const control::Leadership&)> follow_;
+  const std::function<void(const control::Leadership*)> follow_;
   const std::function<void(std::string status, control::Answer answer)> finish_status_;
   const WallTime started_;
   const control::Hello hello_;

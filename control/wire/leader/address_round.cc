@@ -24,17 +24,24 @@ void AddressRound::change(std::vector<PortAddress> addresses) {
 
 bool AddressRound::fail(std::string why) {
   if (failed_ == addresses_.size()) begin();
-  problems_[current_] = std::move(why);
-  current_ = (current_ + 1) % addresses_.size();
-  return ++failed_ == addresses_.size();
+  if (!has_failed(current_)) ++failed_;
+  problems_[current_] = why.empty() ? "it has ended" : std::move(why);
+  const bool have_all_failed = failed_ == addresses_.size();
+  do {
+    current_ = (current_ + 1) % addresses_.size();
+  } while (!have_all_failed && has_failed(current_));
+  return have_all_failed;
 }
 
 void AddressRound::prefer(const std::vector<std::string>& named) {
+  const bool have_all_failed = failed_ == addresses_.size();
   for (const std::string& each : named) {
     const auto address = parse_port_address(each);
     const auto place = address ? std::ranges::find(addresses_, *address) : addresses_.end();
     if (place == addresses_.end()) continue;
-    current_ = static_cast<std::size_t>(place - addresses_.begin());
+    const auto which = static_cast<std::size_t>(place - addresses_.begin());
+    if (!have_all_failed && has_failed(which)) continue;
+    current_ = which;
     return;
   }
 }
@@ -49,9 +56,9 @@ std::string AddressRound::problem() const {
   // Those with the same problem together, so that the text is short where all are away.
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
-    const std::string why = problems_[i].empty() ? "was not tried" : problems_[i];
-    auto group = std::ranges::find(groups, why, [](const auto& each) { return each.first; });
-    if (group == groups.end()) group = groups.insert(group, {why, {}});
+    auto group =
+        std::ranges::find(groups, problems_[i], [](const auto& each) { return each.first; });
+    if (group == groups.end()) group = groups.insert(group, {problems_[i], {}});
     group->second.push_back(to_string(addresses_[i]));
   }
   std::vector<std::string> parts;

@@ -25,8 +25,8 @@ class AddressRound {
   // The attempt at current() has failed, or its connection has ended: the next one is current.
   // Whether all have failed since the last pause, so that one is due.
   [[nodiscard]] bool fail(std::string why);
-  // The one that failed has named others: the first of them that is among the addresses is current.
-  // Only addresses of the configuration are ever dialled.
+  // The one that failed has named others: the first of them that is among the addresses, and has
+  // not failed since the last pause, is current. Only addresses of the configuration are dialled.
   void prefer(const std::vector<std::string>& named);
   // The connection to current() was a good one. All addresses are tried again before a pause.
   void begin();
@@ -34,6 +34,9 @@ class AddressRound {
   [[nodiscard]] std::string problem() const;
 
  private:
+  // In this round.
+  [[nodiscard]] bool has_failed(std::size_t which) const { return !problems_[which].empty(); }
+
   std::vector<PortAddress> addresses_;
   std::vector<std::string> problems_;  // of each address, in this round
   std::size_t current_ = 0;

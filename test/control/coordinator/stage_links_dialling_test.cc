@@ -202,10 +202,11 @@ TEST_F(StageLinksDiallingTest, OnlyStagesOfItsPartAreDialled) {
   StageSocket one(path("ds1"));
   StageSocket two(path("ds2"));
   const auto serve = [this](const std::string& served) {
-    links_->serve([served](const std::string& stage) -> std::optional<control::Error> {
-      if (stage == served) return std::nullopt;
-      return control::make_error(control::Error::UNAVAILABLE, "member", "another serves it");
-    });
+    links_->serve(
+        [served](const std::string& stage, StageLinks::Comes) -> std::optional<control::Error> {
+          if (stage == served) return std::nullopt;
+          return control::make_error(control::Error::UNAVAILABLE, "member", "another serves it");
+        });
   };
   open();
   on_thread([&] { serve("second"); });

@@ -172,6 +172,22 @@ TEST_F(MembersTest, TheStagesOfAMemberThatDiesMoveOnceAndNoOther) {
   load.expect_good_stop();
 }
 
+TEST_F(MembersTest, OneThatIsStartedAgainAtOnceServesItsStagesAgain) {
+  const std::size_t leader = start();
+  const std::size_t dies = (leader + 1) % kCoordinators;
+  const auto before = parts();
+  const std::uint64_t view = view_of(leader);
+  std::this_thread::sleep_for(1s);  // its cycles have some numbers
+  member(dies).kill();
+  member(dies).start();
+  const auto started = StandbySite::Clock::now();
+  const milliseconds took = until_led(view + 1, started);
+  RecordProperty("took_ms", std::to_string(took.count()));
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s);
+  ASSERT_TRUE(each_is_served_once(view + 1));
+  EXPECT_EQ(parts(), before);
+}
+
 TEST_F(MembersTest, AnotherLeadsWhenTheLeaderDiesAndOnlyItsStagesMove) {
   std::size_t leader = start();
   LoadRun load(site_.load(kBothJobs));

@@ -33,7 +33,7 @@ class ServedPartTest : public ::testing::Test {
 };
 
 TEST_F(ServedPartTest, BeforeAViewItServesNoStage) {
-  const auto why = part_.why_not("s0");
+  const auto why = part_.why_not("s0", true);
   ASSERT_TRUE(why);
   EXPECT_EQ(why->code(), control::Error::UNAVAILABLE);
   EXPECT_THAT(why->addresses(), ElementsAre());
@@ -43,7 +43,7 @@ TEST_F(ServedPartTest, BeforeAViewItServesNoStage) {
 TEST_F(ServedPartTest, AStageOfAnotherOneIsToldItsAddresses) {
   ASSERT_FALSE(part_.take(to_message(view_of_two(7))));
   EXPECT_TRUE(part_.takes_part());
-  const auto why = part_.why_not(not_own());
+  const auto why = part_.why_not(not_own(), true);
   ASSERT_TRUE(why);
   EXPECT_THAT(why->text(), HasSubstr("tcp:b:1"));
   EXPECT_THAT(why->addresses(), ElementsAre("tcp:b:2", "unix:/b.sock"));
@@ -54,7 +54,28 @@ TEST_F(ServedPartTest, OneThatIsNotInTheViewServesNone) {
   view.members.erase(view.members.begin());
   ASSERT_FALSE(part_.take(to_message(view)));
   EXPECT_FALSE(part_.takes_part());
-  for (const char* const stage : {"s0", "s1", "s2", "s3"}) EXPECT_TRUE(part_.why_not(stage));
+  for (const char* const stage : {"s0", "s1", "s2", "s3"}) EXPECT_TRUE(part_.why_not(stage, false));
+}
+
+TEST_F(ServedPartTest, OneThatIsCutOffSendsStagesAwayThatDial) {
+  members::View alone = view_of_two(7);
+  alone.members.pop_back();
+  ASSERT_FALSE(part_.take(to_message(alone)));
+  EXPECT_FALSE(part_.why_not("s0", true));
+  part_.set_cut_off(true);
+  EXPECT_TRUE(part_.why_not("s0", true));
+  EXPECT_FALSE(part_.why_not("s0", false)) << "others dial that one with a later term";
+  part_.set_cut_off(false);
+  EXPECT_FALSE(part_.why_not("s0", true));
+}
+
+TEST_F(ServedPartTest, AViewIsNotTakenForAnotherOfTheSameEpoch) {
+  ASSERT_FALSE(part_.take(to_message(view_of_two(7))));
+  members::View other = view_of_two(7);
+  other.members.pop_back();
+  const auto why = part_.take(to_message(other));
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->code(), control::Error::OUTDATED);
 }
 
 TEST_F(ServedPartTest, AnEarlierViewIsNotTaken) {

@@ -135,16 +135,21 @@ TEST_F(ViewPublisherTest, AnAnswerOfAConnectionBeforeCountsForNothing) {
   EXPECT_EQ(members_.asked[3].member, 1U);
 }
 
-TEST_F(ViewPublisherTest, TheFirstCostModelIsToldToAll) {
+TEST_F(ViewPublisherTest, TheCostModelOfMostMembersIsToldToAll) {
   begin_with_two();
   answer(0, true);
   answer(1, true);
-  views_.learn_cost_model("cost");
-  views_.learn_cost_model("another");
+  views_.learn_cost_model({0}, "cost");
+  views_.learn_cost_model({1}, "another");
   ASSERT_EQ(members_.asked.size(), 4U);
   EXPECT_EQ(members_.asked[2].view.cost_model(), "cost");
   EXPECT_EQ(members_.asked[3].view.cost_model(), "cost");
-  EXPECT_EQ(views_.cost_model(), "cost");
+  EXPECT_EQ(views_.cost_model(), "cost") << "as many have another, so it stays";
+  // A wrong stage decides nothing once it has gone.
+  views_.learn_cost_model({0}, "");
+  EXPECT_EQ(views_.cost_model(), "another");
+  leave(1);
+  EXPECT_EQ(views_.cost_model(), "");
 }
 
 TEST_F(ViewPublisherTest, AfterItsEndNothingIsTold) {

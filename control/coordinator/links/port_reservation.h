@@ -1,16 +1,13 @@
 #pragma once
 
-#include <memory>
-
-#include <asio/io_context.hpp>
-
 #include "base/result.h"
 #include "net/async.h"
+#include "net/descriptor.h"
 
 namespace vpfs::coordinator {
 
-// Keeps a TCP port from other processes while none listens there. A net::Listener of this process
-// can be opened on it, and opened again.
+// Keeps a TCP port from other processes while none listens there. Sockets of the same user may
+// listen on it (SO_REUSEPORT), those of others may not.
 class PortReservation {
  public:
   // Port 0: the kernel chooses. The error names the endpoint.
@@ -21,9 +18,11 @@ class PortReservation {
  private:
   PortReservation() = default;
 
-  std::unique_ptr<asio::io_context> context_;
-  std::unique_ptr<asio::ip::tcp::acceptor> bound_;  // it never listens
+  net::Descriptor bound_;  // it never listens
   net::Endpoint endpoint_;
 };
+
+// A socket that listens on a port that this process has reserved. The error names the endpoint.
+[[nodiscard]] Result<net::Descriptor> listen_on_reserved(const net::Endpoint& endpoint);
 
 }  // namespace vpfs::coordinator
