@@ -4,7 +4,9 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <asio/post.hpp>
 #include <fcntl.h>
@@ -42,6 +44,32 @@ std::string own_program() {
   constexpr std::string_view kGone = " (deleted)";
   if (name.ends_with(kGone)) name.resize(name.size() - kGone.size());
   return name;
+}
+
+// Returns the process, which has the standard streams alone: what it shall have besides, the
+// hand-over gives it. Sockets of asio are not closed by exec.
+Result<pid_t> spawn(std::span<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  int error = ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+  pid_t pid = -1;
+  if (error == 0) {
+    error = ::posix_spawn(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
+  }
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error == 0) return pid;
+  const std::error_code code(error, std::system_category());
+  return fail(fmt::format("{} cannot be started: {}", words[0], code.message()));
 }
 
 }  // namespace
@@ -278,25 +306,11 @@ void Successor::start_program(const std::string& binary, const std::string& conf
   const std::string program = binary.empty() ? own_program() : binary;
   std::array<std::string, 5> words = {program, "--config", config_file, "--take-over",
                                       listener_->path()};
-  std::array<char*, 6> arguments = {};
-  for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t pid = -1;
-  const int error =
-      ::posix_spawn(&pid, program.c_str(), nullptr, &attributes, arguments.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    const std::error_code code(error, std::system_category());
-    return told(fail(fmt::format("{} cannot be started: {}", program, code.message())));
-  }
-  program_ = pid;
+  const Result<pid_t> pid = spawn(words);
+  if (!pid) return told(std::unexpected(pid.error()));
+  program_ = *pid;
   told_ = std::move(told);
-  spdlog::info("started {}, pid {}, to take over", program, pid);
+  spdlog::info("started {}, pid {}, to take over", program, *pid);
   watch_program();
 }
 

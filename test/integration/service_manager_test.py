@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import pathlib
 import signal
@@ -131,8 +132,7 @@ class ServiceManagerTest(unittest.TestCase):
         first = self.start()
         self.server.accept()[0].close()
         port = self.port()
-        asked = subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "upgrade"], capture_output=True, text=True,
-                               timeout=PATIENCE, check=False)
+        asked = self.upgrade()
         self.assertEqual(asked.returncode, 0, asked.stderr)
         self.manager.hear_until_ready()
         second = self.manager.main
@@ -149,6 +149,53 @@ class ServiceManagerTest(unittest.TestCase):
             self.start()
             self.server.accept()[0].close()
             self.expect_served(client)
+
+    def upgrade(self) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "upgrade"], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+
+    def test_descriptors_do_not_grow_with_each_upgrade(self) -> None:
+        process = self.start()
+        self.server.accept()[0].close()
+        clients = [socket.create_connection(("127.0.0.1", self.port()), PATIENCE) for _ in range(5)]
+        upstreams = []
+        for client in clients:
+            self.addCleanup(client.close)
+            client.sendall(message(1, b"hello"))
+            upstreams.append(self.server.accept()[0])
+            self.addCleanup(upstreams[-1].close)
+        counts = [self.settled_descriptors(process.pid)]
+        for _ in range(2):
+            before = self.manager.main
+            asked = self.upgrade()
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            self.manager.hear_until_ready()
+            self.addCleanup(self.end, self.manager.main)
+            self.assertNotEqual(self.manager.main, before)
+            if before == process.pid:
+                self.assertEqual(process.wait(PATIENCE), 0)
+            counts.append(self.settled_descriptors(self.manager.main))
+        # The channel of the hand-over is one more.
+        self.assertLessEqual(max(counts), counts[0] + 2, counts)
+        self.assertLessEqual(counts[2], counts[1], counts)
+        # A process that kept a copy would keep the connection open.
+        os.kill(self.manager.main, signal.SIGKILL)
+        for peer in clients + upstreams:
+            peer.settimeout(PATIENCE)
+            with contextlib.suppress(ConnectionResetError):
+                while peer.recv(4096):
+                    pass
+
+    def settled_descriptors(self, pid: int) -> int:
+        """The number when it has not changed for a while."""
+        folder = pathlib.Path(f"/proc/{pid}/fd")
+        last, since = -1, time.monotonic()
+        while time.monotonic() - since < 0.5:
+            now = len(list(folder.iterdir()))
+            if now != last:
+                last, since = now, time.monotonic()
+            time.sleep(0.05)
+        return last
 
     def end(self, pid: int) -> None:
         try:
