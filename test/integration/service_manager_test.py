@@ -128,6 +128,20 @@ class ServiceManagerTest(unittest.TestCase):
                                timeout=PATIENCE, check=False)
         self.assertEqual(asked.returncode, 0, asked.stderr)
 
+    def test_a_clean_stop_and_a_start_with_what_was_kept(self) -> None:
+        for _ in range(2):
+            proxy = self.start()
+            proxy.send_signal(signal.SIGTERM)
+            self.assertEqual(proxy.wait(PATIENCE), 0)
+            self.assertFalse(self.control.exists())
+        self.start()
+        asked = subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "status"], capture_output=True, text=True,
+                               timeout=PATIENCE, check=False)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertEqual(self.upgrade().returncode, 0)
+        self.manager.hear_until_ready()
+        self.addCleanup(self.end, self.manager.main)
+
     def test_a_process_that_takes_over_is_the_main_one(self) -> None:
         first = self.start()
         self.server.accept()[0].close()
