@@ -119,7 +119,7 @@ struct UnixListener::State {
   std::string path;
   int lock_file = -1;
   struct stat made = {};
-  bool placed = false;
+  bool placed = false;  // the socket at the path is this one's to remove
 };
 
 // Makes the socket under another name. No client can connect before listen().
@@ -152,7 +152,7 @@ Result<void> UnixListener::State::make_socket(std::uint32_t mode,
   return {};
 }
 
-// Whether the socket listens at the path, which is then looked after here.
+// Whether the socket listens at the path.
 bool UnixListener::State::take(Handed& handed) {
   sockaddr_un at = {};
   socklen_t size = sizeof at;
@@ -168,7 +168,6 @@ bool UnixListener::State::take(Handed& handed) {
   if (error) return false;
   (void)handed.socket.release();
   lock_file = handed.lock.release();
-  placed = true;
   return true;
 }
 
@@ -211,6 +210,7 @@ UnixListener& UnixListener::operator=(UnixListener&&) noexcept = default;
 UnixListener::~UnixListener() = default;
 
 void UnixListener::start(Handler handler) {
+  state_->placed = true;
   state_->loop->start(state_->path, std::move(handler));
 }
 
