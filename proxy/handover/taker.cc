@@ -108,7 +108,11 @@ void Predecessor::receive_the_rest(Later later) {
     while (!stop.stop_requested()) {
       if (!channel_.is_readable(kBetweenReads)) continue;
       Result<HandoverMessage> message = channel_.receive(kAnswered);
-      if (!message) return later.end(false);
+      if (!message) {
+        // The other side would go on sending, and those connections would hang.
+        channel_.close();
+        return later.end(false);
+      }
       if (message->kind == HandoverKind::end) return later.end(true);
       if (message->kind == HandoverKind::load) later.changes(message->state);
       if (message->kind != HandoverKind::connection) continue;

@@ -320,5 +320,33 @@ TEST(HandoverFaults, ANewProcessWithTooFewDescriptorsTakesNothing) {
   for (ProxiedLink& link : links) expect_small_read(link, ++tag);
 }
 
+// A process that takes over, and then closes the channel but runs on.
+TEST(HandoverFaults, WhatCannotBeSentEndsItsMessageWithTheOldProcess) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .restart = "patience: 10 ms"});
+  ProxiedLink link = open_link(proxy, server);
+  const Buffer message = data_message(1, StampedFile{.file = 1}.bytes(0, 200'000));
+  const auto whole = std::span(message);
+  ASSERT_TRUE(link.client.send(whole.first(100'000)));
+  ASSERT_EQ(link.server.receive_bytes(100'000).size(), 100'000U);
+  {
+    auto channel = HandoverChannel::dial(proxy.restart_socket());
+    ASSERT_TRUE(channel);
+    ASSERT_TRUE(channel->send(HandoverKind::hello, hello_of(1, kHandoverVersion), kSoon));
+    ASSERT_TRUE(channel->receive(kSoon));
+    ASSERT_TRUE(channel->send(HandoverKind::ready, {}, kSoon));
+    ASSERT_EQ(channel->receive(kSoon).value().kind, HandoverKind::state);
+    ASSERT_TRUE(channel->send(HandoverKind::taken, {}, kSoon));
+    ASSERT_EQ(channel->receive(kSoon).value().kind, HandoverKind::go);
+  }
+  EXPECT_TRUE(proxy.logs("does not take the rest; 1 connections that had stayed"));
+  ASSERT_TRUE(link.client.send(whole.subspan(100'000)));
+  const Buffer rest = link.server.receive_bytes(message.size() - 100'000);
+  EXPECT_TRUE(std::ranges::equal(rest, whole.subspan(100'000)));
+  EXPECT_TRUE(link.client.closed_by_peer());
+  EXPECT_TRUE(proxy.process().wait(30s));
+  proxy.kill();
+}
+
 }  // namespace
 }  // namespace vpfs::test
