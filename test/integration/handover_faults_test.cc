@@ -160,6 +160,31 @@ TEST(HandoverFaults, AnotherUserCannotTakeOver) {
   expect_small_read(link, 1);
 }
 
+TEST(HandoverFaults, AnotherUsersProxyIsNotTakenOver) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  TemporaryDirectory directory;
+  namespace fs = std::filesystem;
+  fs::permissions(directory.path(), fs::perms{0777});
+  const std::string path = (directory.path() / "take").string();
+  Process other({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3",
+                 "-c",
+                 "import socket,sys,time\n"
+                 "s=socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()\n"
+                 "print('listens', flush=True); time.sleep(60)\n",
+                 path});
+  ASSERT_TRUE(other.wait_for_line("listens", 20s)) << other.errors();
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Process next({program("vpfs-proxy"), "--config", proxy.config(), "--take-over", path});
+  const auto exit = next.wait(20s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 1);
+  EXPECT_NE(next.errors().find("uid 65534 listens there, and this process has uid 0"),
+            std::string::npos)
+      << next.errors();
+  (void)other.kill();
+}
+
 // Is between the two processes, and does something to one of them at one of the steps.
 class Between {
  public:
