@@ -300,6 +300,11 @@ void Successor::start_program(const std::string& binary, const std::string& conf
   if (!listener_) {
     return told(fail("this proxy has no socket for it: set restart.socket, or control.socket"));
   }
+  if (::getpid() == 1) {
+    return told(fail(
+        "this proxy is process 1, and its container would end with it: start it under an init, "
+        "as docker run --init does"));
+  }
   if (busy_ || program_ > 0 || has_left_) {
     return told(fail("another process is about to take over already"));
   }
