@@ -33,6 +33,8 @@ constexpr const char* kSocket = "restart.socket";
 constexpr const char* kSocketLock = "restart.socket.lock";
 constexpr std::uint32_t kMode = 0600;
 constexpr Duration kLook = 50ms;
+// How long a program that was started may take until it dials.
+constexpr Duration kDials = 30s;
 // The main thread ends without a word when a signal ends the program.
 constexpr auto kBetweenLooks = 50ms;
 
@@ -314,6 +316,7 @@ void Successor::start_program(const std::string& binary, const std::string& conf
   const Result<pid_t> pid = spawn(words);
   if (!pid) return told(std::unexpected(pid.error()));
   program_ = *pid;
+  program_end_ = parts_.clock.now() + kDials;
   told_ = std::move(told);
   spdlog::info("started {}, pid {}, to take over", program, *pid);
   watch_program();
@@ -325,6 +328,7 @@ void Successor::watch_program() {
   program_timer_->expires_after(kLook);
   program_timer_->async_wait([this](std::error_code stopped) {
     if (stopped || program_ <= 0) return;
+    if (!busy_ && !has_left_ && parts_.clock.now() >= program_end_) end_program();
     int status = 0;
     if (::waitpid(program_, &status, WNOHANG) == 0) return watch_program();
     program_ = -1;
@@ -333,6 +337,18 @@ void Successor::watch_program() {
                           WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
                                             : fmt::format("signal {}", WTERMSIG(status)))));
   });
+}
+
+// It would keep any other from taking over.
+void Successor::end_program() {
+  program_end_ = TimePoint::max();
+  (void)::kill(program_, SIGKILL);
+  const std::string line = fmt::format(
+      "the new program, pid {}, did not take over within {}, and was ended; this one "
+      "goes on",
+      program_, to_string(kDials));
+  spdlog::error("{}", line);
+  tell(fail(line));
 }
 
 void Successor::tell(Result<std::string> outcome) {
