@@ -124,8 +124,7 @@ class ServiceManagerTest(unittest.TestCase):
             self.assertEqual(self.port(), port, "the kernel chose it for the first one")
             self.server.accept()[0].close()
             self.expect_served(client)
-        asked = subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "status"], capture_output=True, text=True,
-                               timeout=PATIENCE, check=False)
+        asked = self.status()
         self.assertEqual(asked.returncode, 0, asked.stderr)
 
     def test_a_clean_stop_and_a_start_with_what_was_kept(self) -> None:
@@ -135,8 +134,7 @@ class ServiceManagerTest(unittest.TestCase):
             self.assertEqual(proxy.wait(PATIENCE), 0)
             self.assertFalse(self.control.exists())
         self.start()
-        asked = subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "status"], capture_output=True, text=True,
-                               timeout=PATIENCE, check=False)
+        asked = self.status()
         self.assertEqual(asked.returncode, 0, asked.stderr)
         self.assertEqual(self.upgrade().returncode, 0)
         self.manager.hear_until_ready()
@@ -217,6 +215,28 @@ class ServiceManagerTest(unittest.TestCase):
         except ProcessLookupError:
             return
         time.sleep(0.1)
+
+    def test_a_manager_that_is_busy_delays_nothing(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    other.sendto(b"STATUS=x", str(self.manager.path))
+        begin = time.monotonic()
+        proxy = self.manager.start(self.config)
+        self.addCleanup(proxy.wait)
+        self.addCleanup(proxy.kill)
+        while self.status().returncode != 0:
+            self.assertLess(time.monotonic() - begin, 4)
+        self.assertLess(time.monotonic() - begin, 4)
+        self.manager.hear_until_ready()
+        self.assertIn("proxy.listen", self.manager.kept)
+        proxy.send_signal(signal.SIGTERM)
+        self.assertEqual(proxy.wait(PATIENCE), 0)
+
+    def status(self) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "status"], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
 
     def test_without_a_manager_nothing_is_told(self) -> None:
         proxy = subprocess.Popen([PROGRAMS[0] / "vpfs-proxy", "--config", self.config], stdout=subprocess.PIPE)
