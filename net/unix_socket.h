@@ -57,8 +57,8 @@ class UnixListener {
   UnixListener& operator=(UnixListener&&) noexcept;
   ~UnixListener();
 
-  // A socket that was handed is removed by close() only after this call: it may be another process's
-  // until then.
+  // A socket that was handed is removed by close() only after this call: it may be another
+  // process's until then.
   void start(Handler handler);
   // Stops accepting and removes the socket, unless another one has taken its place. No handler runs
   // after it.

@@ -11,14 +11,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/signal_block.h"
-#include "base/system_clock.h"
 
 namespace vpfs::control {
 namespace {
@@ -26,8 +25,8 @@ namespace {
 constexpr int kFirstKept = 3;  // SD_LISTEN_FDS_START
 constexpr int kMostKept = 1024;
 // For all listeners together, and for the word that the program is ready.
-constexpr Duration kManagerPatience = std::chrono::seconds(5);
-constexpr Duration kBetweenWords = std::chrono::milliseconds(10);
+constexpr int kManagerWaits = 500;
+constexpr int kBetweenWords = 10;  // milliseconds
 
 std::string_view environment(const char* name) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): the environment does not change
@@ -52,9 +51,9 @@ class ManagerSocket {
 
   // False: it takes no more.
   [[nodiscard]] bool try_to_tell(std::string_view text, std::span<const int> descriptors) const;
-  // Tries until `deadline`.
-  [[nodiscard]] bool tell(std::string_view text, std::span<const int> descriptors,
-                          TimePoint deadline, const std::stop_token& stop) const;
+  // Tries again after each of the waits that are left.
+  [[nodiscard]] bool tell(std::string_view text, std::span<const int> descriptors, int& waits,
+                          const std::stop_token& stop) const;
   [[nodiscard]] bool store(const KeptCopies& copies, const std::stop_token& stop) const;
   void tell_all(const KeptCopies& copies, const std::stop_token& stop) const;
 
@@ -88,23 +87,23 @@ bool ManagerSocket::try_to_tell(std::string_view text, std::span<const int> desc
   return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-bool ManagerSocket::tell(std::string_view text, std::span<const int> descriptors,
-                         TimePoint deadline, const std::stop_token& stop) const {
+bool ManagerSocket::tell(std::string_view text, std::span<const int> descriptors, int& waits,
+                         const std::stop_token& stop) const {
   while (!try_to_tell(text, descriptors)) {
     const bool is_busy = errno == EAGAIN || errno == EINTR;
-    if (!is_busy || stop.stop_requested() || SystemClock().now() >= deadline) return false;
-    std::this_thread::sleep_for(kBetweenWords);
+    if (!is_busy || stop.stop_requested() || waits-- <= 0) return false;
+    (void)::poll(nullptr, 0, kBetweenWords);
   }
   return true;
 }
 
 bool ManagerSocket::store(const KeptCopies& copies, const std::stop_token& stop) const {
-  const TimePoint deadline = SystemClock().now() + kManagerPatience;
+  int waits = kManagerWaits;
   return std::ranges::all_of(copies, [&](const auto& each) {
     const auto& [name, descriptor] = each;
     const int number = descriptor.get();
-    return tell(fmt::format("FDSTOREREMOVE=1\nFDNAME={}\n", name), {}, deadline, stop) &&
-           tell(fmt::format("FDSTORE=1\nFDNAME={}\n", name), std::span(&number, 1), deadline, stop);
+    return tell(fmt::format("FDSTOREREMOVE=1\nFDNAME={}\n", name), {}, waits, stop) &&
+           tell(fmt::format("FDSTORE=1\nFDNAME={}\n", name), std::span(&number, 1), waits, stop);
   });
 }
 
@@ -114,7 +113,8 @@ void ManagerSocket::tell_all(const KeptCopies& copies, const std::stop_token& st
                  path_);
   }
   const std::string ready = fmt::format("READY=1\nMAINPID={}\n", ::getpid());
-  if (!tell(ready, {}, SystemClock().now() + kManagerPatience, stop)) {
+  int waits = kManagerWaits;
+  if (!tell(ready, {}, waits, stop)) {
     spdlog::warn("the service manager at {} does not listen", path_);
   }
 }

@@ -23,7 +23,8 @@ constexpr Duration kMore = 10s;
 constexpr Duration kGo = 5s;
 constexpr Duration kBetweenReads = 200ms;
 
-// The kernel tells who made the socket. Another user's process would hand over what it likes.
+// The kernel tells which user made the socket. Another user's process would hand over what it
+// likes.
 Result<void> check_peer(const HandoverChannel& channel, const std::string& socket) {
   const Result<net::PeerCredentials> peer = net::peer_credentials(channel.native_handle());
   VPFS_TRY(peer);
