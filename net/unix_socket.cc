@@ -29,9 +29,20 @@ std::unexpected<Error> problem(const std::string& path, std::string_view what) {
   return fail(fmt::format("{}: {}: {}", path, what, error.message()), error);
 }
 
-// An open descriptor of the lock.
-Result<int> lock(const std::string& path) {
+// Whether the file is the lock, and this process has it.
+bool is_lock(int file, const std::string& name) {
+  struct stat given = {};
+  struct stat there = {};
+  return ::fstat(file, &given) == 0 && ::lstat(name.c_str(), &there) == 0 &&
+         given.st_dev == there.st_dev && given.st_ino == there.st_ino &&
+         ::flock(file, LOCK_EX | LOCK_NB) == 0;
+}
+
+// An open descriptor of the lock. One that was handed may have it already, and a copy elsewhere.
+Result<int> lock(const std::string& path, Descriptor handed) {
   const std::string name = path + ".lock";
+  if (handed && is_lock(handed.get(), name)) return handed.release();
+  handed.close();
   const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return problem(name, "cannot be opened");
   if (::flock(file, LOCK_EX | LOCK_NB) == 0) return file;
@@ -108,7 +119,7 @@ struct UnixListener::State {
   std::string path;
   int lock_file = -1;
   struct stat made = {};
-  bool placed = false;
+  bool placed = false;  // the socket at the path is this one's to remove
 };
 
 // Makes the socket under another name. No client can connect before listen().
@@ -141,7 +152,7 @@ Result<void> UnixListener::State::make_socket(std::uint32_t mode,
   return {};
 }
 
-// Whether the socket listens at the path, which is then looked after here.
+// Whether the socket listens at the path.
 bool UnixListener::State::take(Handed& handed) {
   sockaddr_un at = {};
   socklen_t size = sizeof at;
@@ -157,7 +168,6 @@ bool UnixListener::State::take(Handed& handed) {
   if (error) return false;
   (void)handed.socket.release();
   lock_file = handed.lock.release();
-  placed = true;
   return true;
 }
 
@@ -185,8 +195,8 @@ Result<UnixListener> UnixListener::open(asio::io_context& context, const std::st
   auto state = std::make_unique<State>(context);
   state->path = path;
   if (handed.socket && handed.lock && state->take(handed)) return UnixListener(std::move(state));
-  handed = Handed();
-  const Result<int> locked = lock(path);
+  handed.socket.close();
+  const Result<int> locked = lock(path, std::move(handed.lock));
   VPFS_TRY(locked);
   state->lock_file = *locked;
   VPFS_TRY(check_place(path));
@@ -200,6 +210,7 @@ UnixListener& UnixListener::operator=(UnixListener&&) noexcept = default;
 UnixListener::~UnixListener() = default;
 
 void UnixListener::start(Handler handler) {
+  state_->placed = true;
   state_->loop->start(state_->path, std::move(handler));
 }
 

@@ -45,7 +45,7 @@ class UnixListener {
                                                  std::uint32_t mode,
                                                  std::optional<std::uint32_t> gid);
   // The same with what another process has opened there and still has: its socket and its lock.
-  // They are not used if the socket is not the one at that path.
+  // The socket is used if it is the one at that path, and the lock if it is the path's.
   struct Handed {
     Descriptor socket;
     Descriptor lock;
@@ -57,6 +57,8 @@ class UnixListener {
   UnixListener& operator=(UnixListener&&) noexcept;
   ~UnixListener();
 
+  // A socket that was handed is removed by close() only after this call: it may be another
+  // process's until then.
   void start(Handler handler);
   // Stops accepting and removes the socket, unless another one has taken its place. No handler runs
   // after it.

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <unistd.h>
@@ -60,8 +61,7 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
   std::cout << "vpfs-proxy: ready at " << vpfs::net::to_string((*proxy)->local_endpoint())
             << " for " << config.upstream << ", pid " << ::getpid() << std::endl;
   kept.clear();
-  vpfs::control::store_at_manager((*proxy)->listeners());
-  vpfs::control::tell_manager_ready();
+  const std::jthread telling = vpfs::control::tell_manager((*proxy)->listeners());
   (*proxy)->run();
   return 0;
 }

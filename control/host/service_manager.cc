@@ -1,6 +1,8 @@
 #include "control/host/service_manager.h"
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
@@ -9,17 +11,22 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/signal_block.h"
 
 namespace vpfs::control {
 namespace {
 
 constexpr int kFirstKept = 3;  // SD_LISTEN_FDS_START
 constexpr int kMostKept = 1024;
+// For all listeners together, and for the word that the program is ready.
+constexpr int kManagerWaits = 500;
+constexpr int kBetweenWords = 10;  // milliseconds
 
 std::string_view environment(const char* name) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): the environment does not change
@@ -34,18 +41,37 @@ int number_in(const char* name) {
   return end.ec == std::errc() && end.ptr == text.data() + text.size() ? number : 0;
 }
 
-void notify(std::string_view text, std::span<const int> descriptors) {
-  const std::string_view path = environment("NOTIFY_SOCKET");
+using KeptCopies = std::vector<std::pair<std::string, net::Descriptor>>;
+
+// Sends messages to the manager's socket, whose queue is short.
+class ManagerSocket {
+ public:
+  explicit ManagerSocket(std::string path)
+      : path_(std::move(path)), socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+
+  // False: it takes no more.
+  [[nodiscard]] bool try_to_tell(std::string_view text, std::span<const int> descriptors) const;
+  // Tries again after each of the waits that are left.
+  [[nodiscard]] bool tell(std::string_view text, std::span<const int> descriptors, int& waits,
+                          const std::stop_token& stop) const;
+  [[nodiscard]] bool store(const KeptCopies& copies, const std::stop_token& stop) const;
+  void tell_all(const KeptCopies& copies, const std::stop_token& stop) const;
+
+ private:
+  std::string path_;
+  net::Descriptor socket_;
+};
+
+bool ManagerSocket::try_to_tell(std::string_view text, std::span<const int> descriptors) const {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  if (path.size() < 2 || path.size() >= sizeof address.sun_path) return;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  if (path.front() == '@') address.sun_path[0] = '\0';  // of the abstract name space
-  const net::Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (path_.size() < 2 || path_.size() >= sizeof address.sun_path) return true;
+  std::memcpy(address.sun_path, path_.data(), path_.size());
+  if (path_.front() == '@') address.sun_path[0] = '\0';  // of the abstract name space
   iovec part = {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
   msghdr message = {};
   message.msg_name = &address;
-  message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+  message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path_.size());
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
@@ -58,25 +84,56 @@ void notify(std::string_view text, std::span<const int> descriptors) {
     first->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(first), descriptors.data(), sizeof(int));
   }
-  // The kernel queues few messages for a manager that is busy.
-  const timeval patience = {.tv_sec = 5, .tv_usec = 0};
-  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  if (!socket || ::sendmsg(socket.get(), &message, MSG_NOSIGNAL) < 0) {
-    spdlog::warn("the service manager at {} does not listen", path);
+  return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+bool ManagerSocket::tell(std::string_view text, std::span<const int> descriptors, int& waits,
+                         const std::stop_token& stop) const {
+  while (!try_to_tell(text, descriptors)) {
+    const bool is_busy = errno == EAGAIN || errno == EINTR;
+    if (!is_busy || stop.stop_requested() || waits-- <= 0) return false;
+    (void)::poll(nullptr, 0, kBetweenWords);
+  }
+  return true;
+}
+
+bool ManagerSocket::store(const KeptCopies& copies, const std::stop_token& stop) const {
+  int waits = kManagerWaits;
+  return std::ranges::all_of(copies, [&](const auto& each) {
+    const auto& [name, descriptor] = each;
+    const int number = descriptor.get();
+    return tell(fmt::format("FDSTOREREMOVE=1\nFDNAME={}\n", name), {}, waits, stop) &&
+           tell(fmt::format("FDSTORE=1\nFDNAME={}\n", name), std::span(&number, 1), waits, stop);
+  });
+}
+
+void ManagerSocket::tell_all(const KeptCopies& copies, const std::stop_token& stop) const {
+  if (!store(copies, stop)) {
+    spdlog::warn("the service manager at {} does not take the listeners: they end with a crash",
+                 path_);
+  }
+  const std::string ready = fmt::format("READY=1\nMAINPID={}\n", ::getpid());
+  int waits = kManagerWaits;
+  if (!tell(ready, {}, waits, stop)) {
+    spdlog::warn("the service manager at {} does not listen", path_);
   }
 }
 
 }  // namespace
 
-void tell_manager_ready() {
-  notify(fmt::format("READY=1\nMAINPID={}\n", ::getpid()), {});
-}
-
-void store_at_manager(const std::vector<std::pair<std::string, int>>& descriptors) {
+std::jthread tell_manager(const std::vector<std::pair<std::string, int>>& descriptors) {
+  std::string path(environment("NOTIFY_SOCKET"));
+  if (path.empty()) return {};
+  ManagerSocket manager(std::move(path));
+  // The process before may end soon, and then it must not be the main one.
+  (void)manager.try_to_tell(fmt::format("MAINPID={}\n", ::getpid()), {});
+  KeptCopies copies;
   for (const auto& [name, descriptor] : descriptors) {
-    notify(fmt::format("FDSTOREREMOVE=1\nFDNAME={}\n", name), {});
-    notify(fmt::format("FDSTORE=1\nFDNAME={}\n", name), std::span(&descriptor, 1));
+    copies.emplace_back(name, net::Descriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)));
   }
+  const SignalBlock blocked;
+  return std::jthread([manager = std::move(manager), copies = std::move(copies)](
+                          const std::stop_token& stop) { manager.tell_all(copies, stop); });
 }
 
 net::Inherited kept_by_manager() {

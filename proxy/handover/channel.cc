@@ -77,6 +77,11 @@ void HandoverChannel::refuse_more() {
   (void)::shutdown(socket_.get(), SHUT_RD);
 }
 
+void HandoverChannel::close() {
+  (void)::shutdown(socket_.get(), SHUT_RDWR);
+  socket_.close();
+}
+
 Result<void> HandoverChannel::send(HandoverKind kind, const SavedState& state,
                                    std::span<const int> descriptors, Duration patience) {
   VPFS_ASSERT(descriptors.size() <= kMostDescriptors);

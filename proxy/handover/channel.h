@@ -61,6 +61,9 @@ class HandoverChannel {
   // From now on nothing can be sent to this side. What was sent before can still be received.
   void refuse_more();
 
+  // Both sides see the end, and descriptors on their way are closed. No other call follows.
+  void close();
+
   [[nodiscard]] int native_handle() const { return socket_.get(); }
 
  private:

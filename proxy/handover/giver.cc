@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/system_clock.h"
@@ -51,6 +52,7 @@ class Giver {
       return std::unexpected(pid.error());
     }
     done_.pid = *pid;
+    process_ = net::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
     VPFS_TRY(greet());
     const Belongings belongings = program_.offer();
     Result<void> handed = send(belongings);
@@ -67,15 +69,16 @@ class Giver {
   void send_the_rest() {
     const TimePoint end = now() + times_.drain;
     while (program_.left() > 0 && now() < end) {
+      bool arrive = true;
       for (PackedConnection& each : program_.wait_for_more(kBetweenChanges)) {
-        const bool arrived =
-            channel_.send(HandoverKind::connection, each.state, each.descriptors, times_.taken)
-                .has_value();
-        if (each.sent) each.sent(arrived);
+        arrive = arrive &&
+                 channel_.send(HandoverKind::connection, each.state, each.descriptors, times_.taken)
+                     .has_value();
+        if (each.sent) each.sent(arrive);
       }
-      if (!send_changes()) return log_loss();
+      if (!arrive || !send_changes()) return keep_the_rest(end);
     }
-    if (!send_changes()) return log_loss();
+    if (!send_changes()) return keep_the_rest(end);
     const std::size_t left = program_.left();
     if (left > 0) {
       spdlog::warn("restart.drain: {} connections came to no boundary within {}: they are closed",
@@ -174,15 +177,36 @@ class Giver {
     return !changes || channel_.send(HandoverKind::load, *changes, times_.taken).has_value();
   }
 
-  void log_loss() {
+  // Nothing can be sent any more, half a message least of all. Connections end their messages here
+  // as long as the other process runs: a start after it needs the locks, which both have.
+  void keep_the_rest(TimePoint end) {
+    channel_.close();
+    if (runs()) {
+      spdlog::error(
+          "the program that took over does not take the rest; {} connections that had stayed are "
+          "closed when they come to a boundary",
+          program_.left());
+    }
+    while (runs() && program_.left() > 0 && now() < end) {
+      for (PackedConnection& each : program_.wait_for_more(kBetweenChanges)) {
+        if (each.sent) each.sent(false);
+      }
+    }
+    if (runs()) return;
     spdlog::error("the program that took over is gone; {} connections that had stayed are closed",
                   program_.left());
+  }
+
+  [[nodiscard]] bool runs() const {
+    pollfd entry = {.fd = process_.get(), .events = POLLIN, .revents = 0};
+    return process_ && ::poll(&entry, 1, 0) == 0;
   }
 
   GivingProgram& program_;
   HandoverChannel channel_;
   const HandoverTimes times_;
   HandedOver done_;
+  net::Descriptor process_;  // which takes over; readable when it has ended
 };
 
 }  // namespace

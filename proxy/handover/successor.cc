@@ -4,7 +4,9 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <asio/post.hpp>
 #include <fcntl.h>
@@ -31,6 +33,8 @@ constexpr const char* kSocket = "restart.socket";
 constexpr const char* kSocketLock = "restart.socket.lock";
 constexpr std::uint32_t kMode = 0600;
 constexpr Duration kLook = 50ms;
+// How long a program that was started may take until it dials.
+constexpr Duration kDials = 30s;
 // The main thread ends without a word when a signal ends the program.
 constexpr auto kBetweenLooks = 50ms;
 
@@ -42,6 +46,32 @@ std::string own_program() {
   constexpr std::string_view kGone = " (deleted)";
   if (name.ends_with(kGone)) name.resize(name.size() - kGone.size());
   return name;
+}
+
+// Returns the process, which has the standard streams alone: what it shall have besides, the
+// hand-over gives it. Sockets of asio are not closed by exec.
+Result<pid_t> spawn(std::span<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  int error = ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+  pid_t pid = -1;
+  if (error == 0) {
+    error = ::posix_spawn(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
+  }
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error == 0) return pid;
+  const std::error_code code(error, std::system_category());
+  return fail(fmt::format("{} cannot be started: {}", words[0], code.message()));
 }
 
 }  // namespace
@@ -272,31 +302,23 @@ void Successor::start_program(const std::string& binary, const std::string& conf
   if (!listener_) {
     return told(fail("this proxy has no socket for it: set restart.socket, or control.socket"));
   }
+  if (::getpid() == 1) {
+    return told(fail(
+        "this proxy is process 1, and its container would end with it: start it under an init, "
+        "as docker run --init does"));
+  }
   if (busy_ || program_ > 0 || has_left_) {
     return told(fail("another process is about to take over already"));
   }
   const std::string program = binary.empty() ? own_program() : binary;
   std::array<std::string, 5> words = {program, "--config", config_file, "--take-over",
                                       listener_->path()};
-  std::array<char*, 6> arguments = {};
-  for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t pid = -1;
-  const int error =
-      ::posix_spawn(&pid, program.c_str(), nullptr, &attributes, arguments.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    const std::error_code code(error, std::system_category());
-    return told(fail(fmt::format("{} cannot be started: {}", program, code.message())));
-  }
-  program_ = pid;
+  const Result<pid_t> pid = spawn(words);
+  if (!pid) return told(std::unexpected(pid.error()));
+  program_ = *pid;
+  program_end_ = parts_.clock.now() + kDials;
   told_ = std::move(told);
-  spdlog::info("started {}, pid {}, to take over", program, pid);
+  spdlog::info("started {}, pid {}, to take over", program, *pid);
   watch_program();
 }
 
@@ -306,6 +328,7 @@ void Successor::watch_program() {
   program_timer_->expires_after(kLook);
   program_timer_->async_wait([this](std::error_code stopped) {
     if (stopped || program_ <= 0) return;
+    if (!busy_ && !has_left_ && parts_.clock.now() >= program_end_) end_program();
     int status = 0;
     if (::waitpid(program_, &status, WNOHANG) == 0) return watch_program();
     program_ = -1;
@@ -314,6 +337,18 @@ void Successor::watch_program() {
                           WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
                                             : fmt::format("signal {}", WTERMSIG(status)))));
   });
+}
+
+// It would keep any other from taking over.
+void Successor::end_program() {
+  program_end_ = TimePoint::max();
+  (void)::kill(program_, SIGKILL);
+  const std::string line = fmt::format(
+      "the new program, pid {}, did not take over within {}, and was ended; this one "
+      "goes on",
+      program_, to_string(kDials));
+  spdlog::error("{}", line);
+  tell(fail(line));
 }
 
 void Successor::tell(Result<std::string> outcome) {

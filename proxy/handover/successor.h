@@ -80,6 +80,7 @@ class Successor final : private GivingProgram {
   // Calls each(worker, done) and waits until each has called `done`, or the program ends.
   void on_workers(const std::function<void(Worker& worker, std::function<void()> done)>& each);
   void watch_program();
+  void end_program();
   void tell(Result<std::string> outcome);
 
   Parts parts_;
@@ -95,6 +96,7 @@ class Successor final : private GivingProgram {
   // A program that this one has started, until it has taken over, or not.
   Told told_;
   int program_ = -1;
+  TimePoint program_end_;  // when it is ended if it does not take over
   std::optional<asio::steady_timer> program_timer_;
 
   std::mutex mutex_;  // guards what follows

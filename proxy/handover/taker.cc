@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/result.h"
 #include "base/signal_block.h"
 #include "base/version.h"
+#include "net/unix_socket.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -20,6 +22,18 @@ constexpr Duration kMore = 10s;
 // How long it may take to say `go`, which is all that it does then.
 constexpr Duration kGo = 5s;
 constexpr Duration kBetweenReads = 200ms;
+
+// The kernel tells which user made the socket. Another user's process would hand over what it
+// likes.
+Result<void> check_peer(const HandoverChannel& channel, const std::string& socket) {
+  const Result<net::PeerCredentials> peer = net::peer_credentials(channel.native_handle());
+  VPFS_TRY(peer);
+  if (peer->uid == ::geteuid()) return {};
+  return fail(
+      fmt::format("{}: uid {} listens there, and this process has uid {}: start it as that "
+                  "user",
+                  socket, peer->uid, ::geteuid()));
+}
 
 Result<Predecessor::Connection> connection_of(HandoverMessage message) {
   if (message.descriptors.size() != 2) {
@@ -35,6 +49,7 @@ Result<Predecessor::Connection> connection_of(HandoverMessage message) {
 Result<Predecessor> Predecessor::meet(const std::string& socket) {
   Result<HandoverChannel> channel = HandoverChannel::dial(socket);
   VPFS_TRY(channel);
+  VPFS_TRY(check_peer(*channel, socket));
   Predecessor made(std::move(*channel));
   SavedState hello;
   hello.set("least", kHandoverVersion);
@@ -108,7 +123,11 @@ void Predecessor::receive_the_rest(Later later) {
     while (!stop.stop_requested()) {
       if (!channel_.is_readable(kBetweenReads)) continue;
       Result<HandoverMessage> message = channel_.receive(kAnswered);
-      if (!message) return later.end(false);
+      if (!message) {
+        // The other side would go on sending, and those connections would hang.
+        channel_.close();
+        return later.end(false);
+      }
       if (message->kind == HandoverKind::end) return later.end(true);
       if (message->kind == HandoverKind::load) later.changes(message->state);
       if (message->kind != HandoverKind::connection) continue;

@@ -160,6 +160,31 @@ TEST(HandoverFaults, AnotherUserCannotTakeOver) {
   expect_small_read(link, 1);
 }
 
+TEST(HandoverFaults, AnotherUsersProxyIsNotTakenOver) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  TemporaryDirectory directory;
+  namespace fs = std::filesystem;
+  fs::permissions(directory.path(), fs::perms{0777});
+  const std::string path = (directory.path() / "take").string();
+  Process other({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3",
+                 "-c",
+                 "import socket,sys,time\n"
+                 "s=socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()\n"
+                 "print('listens', flush=True); time.sleep(60)\n",
+                 path});
+  ASSERT_TRUE(other.wait_for_line("listens", 20s)) << other.errors();
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Process next({program("vpfs-proxy"), "--config", proxy.config(), "--take-over", path});
+  const auto exit = next.wait(20s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 1);
+  EXPECT_NE(next.errors().find("uid 65534 listens there, and this process has uid 0"),
+            std::string::npos)
+      << next.errors();
+  (void)other.kill();
+}
+
 // Is between the two processes, and does something to one of them at one of the steps.
 class Between {
  public:
@@ -318,6 +343,34 @@ TEST(HandoverFaults, ANewProcessWithTooFewDescriptorsTakesNothing) {
   Process old = proxy.hand_over();
   EXPECT_TRUE(old.wait(30s));
   for (ProxiedLink& link : links) expect_small_read(link, ++tag);
+}
+
+// A process that takes over, and then closes the channel but runs on.
+TEST(HandoverFaults, WhatCannotBeSentEndsItsMessageWithTheOldProcess) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .restart = "patience: 10 ms"});
+  ProxiedLink link = open_link(proxy, server);
+  const Buffer message = data_message(1, StampedFile{.file = 1}.bytes(0, 200'000));
+  const auto whole = std::span(message);
+  ASSERT_TRUE(link.client.send(whole.first(100'000)));
+  ASSERT_EQ(link.server.receive_bytes(100'000).size(), 100'000U);
+  {
+    auto channel = HandoverChannel::dial(proxy.restart_socket());
+    ASSERT_TRUE(channel);
+    ASSERT_TRUE(channel->send(HandoverKind::hello, hello_of(1, kHandoverVersion), kSoon));
+    ASSERT_TRUE(channel->receive(kSoon));
+    ASSERT_TRUE(channel->send(HandoverKind::ready, {}, kSoon));
+    ASSERT_EQ(channel->receive(kSoon).value().kind, HandoverKind::state);
+    ASSERT_TRUE(channel->send(HandoverKind::taken, {}, kSoon));
+    ASSERT_EQ(channel->receive(kSoon).value().kind, HandoverKind::go);
+  }
+  EXPECT_TRUE(proxy.logs("does not take the rest; 1 connections that had stayed"));
+  ASSERT_TRUE(link.client.send(whole.subspan(100'000)));
+  const Buffer rest = link.server.receive_bytes(message.size() - 100'000);
+  EXPECT_TRUE(std::ranges::equal(rest, whole.subspan(100'000)));
+  EXPECT_TRUE(link.client.closed_by_peer());
+  EXPECT_TRUE(proxy.process().wait(30s));
+  proxy.kill();
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // A new process takes over the connections of a proxy.
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "test/support/io_messages.h"
+#include "test/support/places.h"
 #include "test/support/proxy_process.h"
 
 namespace vpfs::test {
@@ -197,6 +200,27 @@ TEST(Handover, ABadConfigurationLeavesTheOldProcessAsItWas) {
   Process old = proxy.hand_over();
   expect_end(old);
   expect_relayed(link, 4);
+}
+
+TEST(Handover, ANewProcessThatCannotOpenAllLeavesTheControlSocket) {
+  FakeDataServer server;
+  TemporaryDirectory directory;
+  const std::string socket = (directory.path() / "control").string();
+  ProxyProcess proxy({.upstream = server.port(), .control = "socket: " + socket});
+  ProxiedLink link = open_link(proxy, server);
+  expect_relayed(link, 1);
+  std::ifstream file(proxy.config());
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  text.replace(text.find(proxy.restart_socket()), proxy.restart_socket().size(), "/nowhere/take");
+  Process bad = proxy.fail_to_hand_over(directory.write("bad.yaml", text));
+  EXPECT_NE(bad.wait()->code, 0);
+  EXPECT_NE(bad.errors().find("restart.socket: /nowhere/take"), std::string::npos) << bad.errors();
+  EXPECT_TRUE(proxy.logs("no process has taken over, this one goes on"));
+  Process asked({program("vpfsctl"), "--proxy", socket, "status"});
+  EXPECT_TRUE(asked.wait(20s)->ok()) << asked.errors();
+  Process old = proxy.hand_over();
+  expect_end(old);
+  expect_relayed(link, 2);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import pathlib
 import signal
@@ -123,16 +124,27 @@ class ServiceManagerTest(unittest.TestCase):
             self.assertEqual(self.port(), port, "the kernel chose it for the first one")
             self.server.accept()[0].close()
             self.expect_served(client)
-        asked = subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "status"], capture_output=True, text=True,
-                               timeout=PATIENCE, check=False)
+        asked = self.status()
         self.assertEqual(asked.returncode, 0, asked.stderr)
+
+    def test_a_clean_stop_and_a_start_with_what_was_kept(self) -> None:
+        for _ in range(2):
+            proxy = self.start()
+            proxy.send_signal(signal.SIGTERM)
+            self.assertEqual(proxy.wait(PATIENCE), 0)
+            self.assertFalse(self.control.exists())
+        self.start()
+        asked = self.status()
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertEqual(self.upgrade().returncode, 0)
+        self.manager.hear_until_ready()
+        self.addCleanup(self.end, self.manager.main)
 
     def test_a_process_that_takes_over_is_the_main_one(self) -> None:
         first = self.start()
         self.server.accept()[0].close()
         port = self.port()
-        asked = subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "upgrade"], capture_output=True, text=True,
-                               timeout=PATIENCE, check=False)
+        asked = self.upgrade()
         self.assertEqual(asked.returncode, 0, asked.stderr)
         self.manager.hear_until_ready()
         second = self.manager.main
@@ -150,12 +162,81 @@ class ServiceManagerTest(unittest.TestCase):
             self.server.accept()[0].close()
             self.expect_served(client)
 
+    def upgrade(self) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "upgrade"], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+
+    def test_descriptors_do_not_grow_with_each_upgrade(self) -> None:
+        process = self.start()
+        self.server.accept()[0].close()
+        clients = [socket.create_connection(("127.0.0.1", self.port()), PATIENCE) for _ in range(5)]
+        upstreams = []
+        for client in clients:
+            self.addCleanup(client.close)
+            client.sendall(message(1, b"hello"))
+            upstreams.append(self.server.accept()[0])
+            self.addCleanup(upstreams[-1].close)
+        counts = [self.settled_descriptors(process.pid)]
+        for _ in range(2):
+            before = self.manager.main
+            asked = self.upgrade()
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            self.manager.hear_until_ready()
+            self.addCleanup(self.end, self.manager.main)
+            self.assertNotEqual(self.manager.main, before)
+            if before == process.pid:
+                self.assertEqual(process.wait(PATIENCE), 0)
+            counts.append(self.settled_descriptors(self.manager.main))
+        # The channel of the hand-over is one more.
+        self.assertLessEqual(max(counts), counts[0] + 2, counts)
+        self.assertLessEqual(counts[2], counts[1], counts)
+        # A process that kept a copy would keep the connection open.
+        os.kill(self.manager.main, signal.SIGKILL)
+        for peer in clients + upstreams:
+            peer.settimeout(PATIENCE)
+            with contextlib.suppress(ConnectionResetError):
+                while peer.recv(4096):
+                    pass
+
+    def settled_descriptors(self, pid: int) -> int:
+        """The number when it has not changed for a while."""
+        folder = pathlib.Path(f"/proc/{pid}/fd")
+        last, since = -1, time.monotonic()
+        while time.monotonic() - since < 0.5:
+            now = len(list(folder.iterdir()))
+            if now != last:
+                last, since = now, time.monotonic()
+            time.sleep(0.05)
+        return last
+
     def end(self, pid: int) -> None:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             return
         time.sleep(0.1)
+
+    def test_a_manager_that_is_busy_delays_nothing(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    other.sendto(b"STATUS=x", str(self.manager.path))
+        begin = time.monotonic()
+        proxy = self.manager.start(self.config)
+        self.addCleanup(proxy.wait)
+        self.addCleanup(proxy.kill)
+        while self.status().returncode != 0:
+            self.assertLess(time.monotonic() - begin, 4)
+        self.assertLess(time.monotonic() - begin, 4)
+        self.manager.hear_until_ready()
+        self.assertIn("proxy.listen", self.manager.kept)
+        proxy.send_signal(signal.SIGTERM)
+        self.assertEqual(proxy.wait(PATIENCE), 0)
+
+    def status(self) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([PROGRAMS[0] / "vpfsctl", "--proxy", self.control, "status"], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
 
     def test_without_a_manager_nothing_is_told(self) -> None:
         proxy = subprocess.Popen([PROGRAMS[0] / "vpfs-proxy", "--config", self.config], stdout=subprocess.PIPE)
