@@ -79,7 +79,7 @@ TEST(AddressRound, TheOneThatWasNamedIsNext) {
   EXPECT_EQ(to_string(round.current()), "/d");
   EXPECT_FALSE(round.fail("serves others"));
   round.prefer({"unix:/x", "no address"});
-  EXPECT_EQ(to_string(round.current()), "/a");
+  EXPECT_EQ(to_string(round.current()), "/b") << "the next one that has not failed";
 }
 
 // A stale member names one that is dead: the third one is tried all the same.
