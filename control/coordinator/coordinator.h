@@ -69,7 +69,6 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   // For a member: none leads, as far as is known.
   void follow_none() { has_leader_ = false; }
 
-  [[nodiscard]] std::uint64_t term() const { return state_.term(); }
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return links_->tcp_endpoint(); }
   [[nodiscard]] std::string status() { return site_->status(); }
   // What it serves as a member; null: it is not one.
