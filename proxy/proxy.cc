@@ -1,6 +1,7 @@
 #include "proxy/proxy.h"
 
 #include <algorithm>
+#include <array>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -35,7 +36,8 @@ const Config& own(const control::HostConfig& config) {
 
 Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
                                            control::HostNames& names, const Clock& clock,
-                                           Predecessor* predecessor, net::Inherited* open) {
+                                           control::Predecessor* predecessor,
+                                           net::Inherited* open) {
   const Result<net::Endpoint> listen = net::resolve_endpoint(config.listen);
   if (!listen) return fail("proxy.listen: " + listen.error().message);
   std::optional<net::Endpoint> upstream;
@@ -58,18 +60,21 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
                                          inherited));
   proxy->predecessor_ = predecessor;
   VPFS_TRY(proxy->host_.lock_status_file());
-  Result<net::Listener> listener = net::Listener::open(
-      proxy->host_.context(), *listen, net::Inherited::take_from(inherited, Successor::kListener));
+  Result<net::Listener> listener =
+      net::Listener::open(proxy->host_.context(), *listen,
+                          net::Inherited::take_from(inherited, GivingProxy::kListener));
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
   VPFS_TRY(proxy->host_.open(net::to_string(proxy->local_endpoint())));
-  proxy->successor_ = std::make_unique<Successor>(Successor::Parts{.host = proxy->host_,
-                                                                   .dispatcher = proxy->dispatcher_,
-                                                                   .shared = proxy->shared_,
-                                                                   .workers = proxy->workers_,
-                                                                   .listener = *proxy->listener_,
-                                                                   .clock = clock});
-  VPFS_TRY(proxy->successor_->open(restart_socket(config), inherited));
+  proxy->giving_ =
+      std::make_unique<GivingProxy>(GivingProxy::Parts{.host = proxy->host_,
+                                                       .dispatcher = proxy->dispatcher_,
+                                                       .shared = proxy->shared_,
+                                                       .workers = proxy->workers_,
+                                                       .listener = *proxy->listener_,
+                                                       .clock = clock});
+  VPFS_TRY(
+      proxy->giving_->successor().open(control::restart_socket(config.restart, config), inherited));
   if (predecessor == nullptr) proxy->warn_of_silent_upstream();
   return proxy;
 }
@@ -108,8 +113,8 @@ net::Endpoint Proxy::local_endpoint() const {
 
 std::vector<std::pair<std::string, int>> Proxy::listeners() const {
   std::vector<std::pair<std::string, int>> all = host_.listeners();
-  all.emplace_back(Successor::kListener, listener_->native_handle());
-  for (auto& each : successor_->listeners()) all.push_back(std::move(each));
+  all.emplace_back(GivingProxy::kListener, listener_->native_handle());
+  for (auto& each : giving_->successor().listeners()) all.push_back(std::move(each));
   return all;
 }
 
@@ -135,11 +140,11 @@ void Proxy::run() {
     threads.emplace_back([&worker] { worker->run(); });
   }
   listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
-  successor_->start([this] { return config().restart; });
+  giving_->successor().start([this] { return config().restart; });
   if (predecessor_ != nullptr) {
     shared_.has_predecessor = true;
     predecessor_->receive_the_rest(
-        {.connection = [this](Predecessor::Connection one) { take_late(std::move(one)); },
+        {.parcel = [this](control::Predecessor::Parcel one) { take_late(std::move(one)); },
          .changes =
              [this](const SavedState& changes) {
                dispatcher_.act(shared_.clock.now(), [&](stage::Stage& stage, TimePoint now) {
@@ -159,7 +164,7 @@ void Proxy::run() {
   }
   arm_memory();
   host_.run();
-  successor_->stop();
+  giving_->stop();
   if (predecessor_ != nullptr) predecessor_->stop();
   for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
   threads.clear();
@@ -173,22 +178,23 @@ Result<void> Proxy::take_over() {
   };
   shared_.restore_learnt(predecessor_->offered().child("learnt"));
   if (const Result<void> ready = predecessor_->tell_ready(); !ready) return ready;
-  Result<Predecessor::Everything> all = predecessor_->receive();
+  Result<control::Predecessor::Everything> all = predecessor_->receive();
   if (!all) return give_up(all.error());
   const Result<void> taken = take_on(std::move(*all));
   if (!taken) return give_up(taken.error());
   return predecessor_->tell_taken();
 }
 
-Result<void> Proxy::take_on(Predecessor::Everything all) {
+Result<void> Proxy::take_on(control::Predecessor::Everything all) {
   const TimePoint now = shared_.clock.now();
   const SavedState& stage_state = all.state.child("stage");
   host_.take_on(all.state);
   shared_.restore_counters(all.state.child("proxy"));
   dispatcher_.act(now, [&](stage::Stage& stage, TimePoint at) { stage.restore(stage_state, at); });
-  for (Predecessor::Connection& each : all.connections) {
-    VPFS_TRY(
-        workers_[next_worker_]->take(each.state, std::move(each.client), std::move(each.server)));
+  for (control::Predecessor::Parcel& each : all.parcels) {
+    if (each.descriptors.size() != 2) return fail("a connection came without its descriptors");
+    VPFS_TRY(workers_[next_worker_]->take(each.state, std::move(each.descriptors[0]),
+                                          std::move(each.descriptors[1])));
     next_worker_ = (next_worker_ + 1) % workers_.size();
   }
   // Requests queue up in the order of their arrival, whichever worker has them.
@@ -203,20 +209,21 @@ Result<void> Proxy::take_on(Predecessor::Everything all) {
   dispatcher_.arrive(held, now);
   dispatcher_.act(
       now, [&](stage::Stage& stage, TimePoint at) { stage.restore_schedulers(stage_state, at); });
-  spdlog::info("took over {} connections with {} held requests", all.connections.size(),
-               held.size());
+  spdlog::info("took over {} connections with {} held requests", all.parcels.size(), held.size());
   return {};
 }
 
 // From the thread that receives them.
-void Proxy::take_late(Predecessor::Connection connection) {
+void Proxy::take_late(control::Predecessor::Parcel connection) {
+  if (connection.descriptors.size() != 2) return;
   const std::size_t worker = next_late_++ % workers_.size();
-  workers_[worker]->take_late(std::move(connection.state), std::move(connection.client),
-                              std::move(connection.server));
+  workers_[worker]->take_late(std::move(connection.state), std::move(connection.descriptors[0]),
+                              std::move(connection.descriptors[1]));
 }
 
 void Proxy::upgrade(const std::string& binary, UpgradeDone done) {
-  successor_->start_program(binary, file_, std::move(done));
+  const std::array<std::string, 2> arguments = {"--config", file_};
+  giving_->successor().start_program(binary, arguments, std::move(done));
 }
 
 void Proxy::accepted(net::Socket socket) {

@@ -12,11 +12,11 @@
 #include <asio/steady_timer.hpp>
 
 #include "control/admin/host_names.h"
+#include "control/handover/taker.h"
 #include "control/host/host.h"
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
-#include "proxy/handover/successor.h"
-#include "proxy/handover/taker.h"
+#include "proxy/handover/giving_proxy.h"
 #include "proxy/pump/spare_memory.h"
 #include "proxy/shared_state.h"
 #include "proxy/worker.h"
@@ -41,7 +41,7 @@ class Proxy final : private control::Program {
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config, std::string file,
                                                            control::HostNames& names,
                                                            const Clock& clock,
-                                                           Predecessor* predecessor,
+                                                           control::Predecessor* predecessor,
                                                            net::Inherited* open);
   // Takes on all that the other process had. An error, which that process is told, leaves it as it
   // was; then this one must end at once, without closing anything in its own way.
@@ -74,8 +74,8 @@ class Proxy final : private control::Program {
   void upgrade(const std::string& binary, UpgradeDone done) override;
   [[nodiscard]] bool draining() const override { return shared_.draining.load(); }
 
-  [[nodiscard]] Result<void> take_on(Predecessor::Everything all);
-  void take_late(Predecessor::Connection connection);
+  [[nodiscard]] Result<void> take_on(control::Predecessor::Everything all);
+  void take_late(control::Predecessor::Parcel connection);
   void accepted(net::Socket socket);
   void warn_of_silent_upstream();
   void check_drained(TimePoint deadline);
@@ -93,8 +93,8 @@ class Proxy final : private control::Program {
   asio::steady_timer drain_timer_;
   asio::steady_timer memory_timer_;
   SpareMemory spare_memory_;
-  std::unique_ptr<Successor> successor_;
-  Predecessor* predecessor_ = nullptr;
+  std::unique_ptr<GivingProxy> giving_;
+  control::Predecessor* predecessor_ = nullptr;
   std::atomic<std::size_t> next_late_ = 0;  // worker
 };
 

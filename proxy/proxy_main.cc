@@ -22,7 +22,7 @@
 #include "proxy/config/config.h"
 #include "proxy/config/config_summary.h"
 #include "proxy/config/host_checks.h"
-#include "proxy/handover/taker.h"
+#include "control/handover/taker.h"
 #include "proxy/proxy.h"
 
 namespace {
@@ -30,7 +30,7 @@ namespace {
 using vpfs::kBadUsage;
 
 // The process whose place this one takes, which is told what is wrong.
-int take_over_failed(vpfs::proxy::Predecessor* predecessor, const std::string& why, int code) {
+int take_over_failed(vpfs::control::Predecessor* predecessor, const std::string& why, int code) {
   std::cerr << "vpfs-proxy: " << why << "\n" << std::flush;
   if (predecessor == nullptr) return code;
   predecessor->tell_failure(why);
@@ -40,7 +40,7 @@ int take_over_failed(vpfs::proxy::Predecessor* predecessor, const std::string& w
 
 int serve(const vpfs::proxy::Config& config, const std::string& path,
           const vpfs::ConfigErrors& errors, vpfs::control::HostNames& names,
-          vpfs::proxy::Predecessor* predecessor) {
+          vpfs::control::Predecessor* predecessor) {
   if (const auto logging = vpfs::set_up_logging("vpfs-proxy", config.log_level, config.log);
       !logging) {
     return take_over_failed(predecessor, logging.error().message, kBadUsage);
@@ -82,9 +82,9 @@ int run(int argc, char** argv) {
   vpfs::ConfigErrors errors(path);
   const std::optional<vpfs::proxy::Config> config =
       vpfs::proxy::load_config_file(errors, nullptr, &names);
-  std::optional<vpfs::proxy::Predecessor> predecessor;
+  std::optional<vpfs::control::Predecessor> predecessor;
   if (!socket.empty() && !only_check) {
-    auto met = vpfs::proxy::Predecessor::meet(socket);
+    auto met = vpfs::control::Predecessor::meet(socket);
     if (!met) return take_over_failed(nullptr, met.error().message, 1);
     predecessor.emplace(std::move(*met));
   }

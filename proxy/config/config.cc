@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "net/endpoint.h"
-#include "net/unix_socket.h"
 #include "protocols/registry.h"
 #include "proxy/config/config_words.h"
 #include "stage/config/job_config.h"
@@ -110,26 +109,7 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
   reader.get("client_min_rate", &timeouts.client_min_rate, {1}, {Share::kMaxRate});
 }
 
-void read_restart(ConfigReader reader, Config& config, const Config* running) {
-  Restart& restart = config.restart;
-  if (reader.get("socket", &restart.socket) && restart.socket.size() > net::kMostSocketPath) {
-    reader.report("socket",
-                  fmt::format("the path of a socket has 1 to {} bytes", net::kMostSocketPath));
-  }
-  reader.get("patience", &restart.patience, Duration::zero(), std::chrono::minutes(1));
-  reader.get("drain", &restart.drain, Duration::zero(), kLongest);
-  reader.finish();
-  if (running == nullptr || !reader.flawless()) return;
-  control::require_same(reader, "socket", restart.socket == running->restart.socket, kProgramName);
-}
-
 }  // namespace
-
-std::string restart_socket(const Config& config) {
-  if (!config.restart.socket.empty() || config.control.socket.empty()) return config.restart.socket;
-  std::string beside = config.control.socket + ".restart";
-  return beside.size() <= net::kMostSocketPath ? beside : "";
-}
 
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
                     const stage::Names* names) {
@@ -141,7 +121,8 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config);
   read_timeouts(reader.child("timeouts"), config.timeouts);
-  read_restart(reader.child("restart"), config, running);
+  control::read_restart(reader.child("restart"), config.restart,
+                        running == nullptr ? nullptr : &running->restart, kProgramName);
   control::read_control(reader, config, running, kProgramName);
   stage::read_scheduler(reader.child("scheduler"), config, running);
   stage::read_shares(reader, config);

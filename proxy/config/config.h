@@ -9,6 +9,7 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
+#include "control/handover/restart.h"
 #include "control/host/config.h"
 
 namespace vpfs::proxy {
@@ -35,13 +36,6 @@ struct Timeouts {
   BytesPerSecond client_min_rate = {kMiB};
 };
 
-// A new process takes over (docs/decisions/0065-hot-restart.md).
-struct Restart {
-  std::string socket;  // where it dials; "": beside the control socket, if there is one
-  Duration patience = std::chrono::milliseconds(30);
-  Duration drain = std::chrono::minutes(5);
-};
-
 inline constexpr std::string_view kOriginal = "original";
 inline constexpr control::ProgramName kProgramName = {.program = "vpfs-proxy", .role = "proxy"};
 
@@ -56,13 +50,10 @@ struct Config : control::HostConfig {
   std::string upstream_congestion = "cubic";
   Limits limits;
   Timeouts timeouts;
-  Restart restart;
+  control::Restart restart;
   // Whether data that a node's kernel writes back belongs to the only user of its file.
   bool write_back_by_file = true;
 };
-
-// The path of the socket where a new process takes over; "": none can.
-[[nodiscard]] std::string restart_socket(const Config& config);
 
 // Reads the schema of conf/proxy.yaml. Errors go into `errors`; the result is valid only if there
 // are none. Does no I/O: check_host() checks the host, and warn_of_hidden_rules() finds rules that

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "proxy/handover/channel.h"
+#include "control/handover/channel.h"
 #include "test/support/io_messages.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
@@ -18,10 +18,10 @@
 namespace vpfs::test {
 namespace {
 
-using proxy::HandoverChannel;
-using proxy::HandoverKind;
-using proxy::HandoverMessage;
-using proxy::kHandoverVersion;
+using control::HandoverChannel;
+using control::HandoverKind;
+using control::HandoverMessage;
+using control::kHandoverVersion;
 
 constexpr Duration kSoon = std::chrono::seconds(10);
 
@@ -208,7 +208,7 @@ class Between {
       for (;;) {
         auto message = from.receive(kSoon * 3);
         if (!message) return false;
-        const bool is_connection = message->kind == HandoverKind::connection;
+        const bool is_connection = message->kind == HandoverKind::parcel;
         if (now == step && !is_connection) act();
         // What a process that is gone would receive cannot be sent.
         if (now == step && now == Step::taken) to.refuse_more();

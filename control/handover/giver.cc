@@ -1,4 +1,4 @@
-#include "proxy/handover/giver.h"
+#include "control/handover/giver.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "base/system_clock.h"
+#include "base/units.h"
 #include "base/version.h"
+#include "control/handover/channel.h"
 #include "net/unix_socket.h"
-#include "proxy/handover/channel.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
 
 constexpr Duration kAnswer = std::chrono::seconds(1);
@@ -55,7 +56,9 @@ class Giver {
     process_ = net::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
     VPFS_TRY(greet());
     const Belongings belongings = program_.offer();
-    Result<void> handed = send(belongings);
+    const std::vector<PackedParcel> early = program_.early();
+    Result<void> handed = send(belongings, early.size());
+    if (handed) handed = send(early, times_.ready);
     if (handed) handed = await(HandoverKind::ready, times_.ready, "to be ready");
     if (handed) handed = give_frozen();
     if (!handed) {
@@ -70,9 +73,9 @@ class Giver {
     const TimePoint end = now() + times_.drain;
     while (program_.left() > 0 && now() < end) {
       bool arrive = true;
-      for (PackedConnection& each : program_.wait_for_more(kBetweenChanges)) {
+      for (PackedParcel& each : program_.wait_for_more(kBetweenChanges)) {
         arrive = arrive &&
-                 channel_.send(HandoverKind::connection, each.state, each.descriptors, times_.taken)
+                 channel_.send(HandoverKind::parcel, each.state, each.descriptors, times_.taken)
                      .has_value();
         if (each.sent) each.sent(arrive);
       }
@@ -81,8 +84,8 @@ class Giver {
     if (!send_changes()) return keep_the_rest(end);
     const std::size_t left = program_.left();
     if (left > 0) {
-      spdlog::warn("restart.drain: {} connections came to no boundary within {}: they are closed",
-                   left, to_string(times_.drain));
+      spdlog::warn("restart.drain: {} {} came to no boundary within {}: they are closed", left,
+                   program_.kind_of_parts(), vpfs::to_string(times_.drain));
     }
     (void)channel_.send(HandoverKind::end, {}, kAnswer);
   }
@@ -103,7 +106,7 @@ class Giver {
     return fail(text);
   }
 
-  Result<void> send(const Belongings& belongings) {
+  Result<void> send(const Belongings& belongings, std::size_t early) {
     if (belongings.descriptors.size() > HandoverChannel::kMostDescriptors) {
       return fail("too many listeners and locks for one message");
     }
@@ -117,7 +120,15 @@ class Giver {
     state.set("version", kHandoverVersion);
     state.set("patience", static_cast<std::uint64_t>(times_.patience.count()));
     state.set("program", std::string(version()));
+    state.set("early", std::uint64_t{early});
     return channel_.send(HandoverKind::belongings, state, descriptors, times_.hello);
+  }
+
+  Result<void> send(const std::vector<PackedParcel>& parcels, Duration patience) {
+    for (const PackedParcel& each : parcels) {
+      VPFS_TRY(channel_.send(HandoverKind::parcel, each.state, each.descriptors, patience));
+    }
+    return {};
   }
 
   Result<void> await(HandoverKind kind, Duration patience, std::string_view what) {
@@ -148,15 +159,14 @@ class Giver {
   }
 
   Result<void> give_packed() {
-    const std::vector<PackedConnection> packed = program_.pack();
-    for (const PackedConnection& each : packed) {
-      VPFS_TRY(channel_.send(HandoverKind::connection, each.state, each.descriptors, times_.taken));
-    }
+    const Result<std::vector<PackedParcel>> packed = program_.pack();
+    VPFS_TRY(packed);
+    VPFS_TRY(send(*packed, times_.taken));
     SavedState state = program_.state();
-    state.set("connections", std::uint64_t{packed.size()});
+    state.set("connections", std::uint64_t{packed->size()});
     VPFS_TRY(channel_.send(HandoverKind::state, state, times_.taken));
-    VPFS_TRY(await(HandoverKind::taken, times_.taken, "to take the connections on"));
-    done_.connections = packed.size();
+    VPFS_TRY(await(HandoverKind::taken, times_.taken, "to take everything on"));
+    done_.parcels = packed->size();
     return channel_.send(HandoverKind::go, {}, kAnswer);
   }
 
@@ -177,24 +187,25 @@ class Giver {
     return !changes || channel_.send(HandoverKind::load, *changes, times_.taken).has_value();
   }
 
-  // Nothing can be sent any more, half a message least of all. Connections end their messages here
-  // as long as the other process runs: a start after it needs the locks, which both have.
+  // Nothing can be sent any more, half a message least of all. What has stayed ends its messages
+  // here as long as the other process runs: a start after it needs the locks, which both have.
   void keep_the_rest(TimePoint end) {
     channel_.close();
     if (runs()) {
       spdlog::error(
-          "the program that took over does not take the rest; {} connections that had stayed are "
-          "closed when they come to a boundary",
-          program_.left());
+          "the program that took over does not take the rest; {} {} that had stayed are closed "
+          "when "
+          "they come to a boundary",
+          program_.left(), program_.kind_of_parts());
     }
     while (runs() && program_.left() > 0 && now() < end) {
-      for (PackedConnection& each : program_.wait_for_more(kBetweenChanges)) {
+      for (PackedParcel& each : program_.wait_for_more(kBetweenChanges)) {
         if (each.sent) each.sent(false);
       }
     }
     if (runs()) return;
-    spdlog::error("the program that took over is gone; {} connections that had stayed are closed",
-                  program_.left());
+    spdlog::error("the program that took over is gone; {} {} that had stayed are closed",
+                  program_.left(), program_.kind_of_parts());
   }
 
   [[nodiscard]] bool runs() const {
@@ -219,4 +230,4 @@ Result<HandedOver> hand_over(GivingProgram& program, net::Descriptor socket,
   return done;
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

@@ -1,4 +1,4 @@
-#include "proxy/handover/taker.h"
+#include "control/handover/taker.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@
 #include "base/version.h"
 #include "net/unix_socket.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,15 +33,6 @@ Result<void> check_peer(const HandoverChannel& channel, const std::string& socke
       fmt::format("{}: uid {} listens there, and this process has uid {}: start it as that "
                   "user",
                   socket, peer->uid, ::geteuid()));
-}
-
-Result<Predecessor::Connection> connection_of(HandoverMessage message) {
-  if (message.descriptors.size() != 2) {
-    return fail("a connection came without its descriptors");
-  }
-  return Predecessor::Connection{.state = std::move(message.state),
-                                 .client = std::move(message.descriptors[0]),
-                                 .server = std::move(message.descriptors[1])};
 }
 
 }  // namespace
@@ -75,6 +66,19 @@ void Predecessor::tell_failure(const std::string& why) {
   (void)channel_.send(HandoverKind::failed, state, kAnswered);
 }
 
+Result<void> Predecessor::receive_early(const std::function<Result<void>(Parcel parcel)>& take) {
+  for (std::uint64_t left = offered_.number("early"); left > 0; --left) {
+    Result<HandoverMessage> message = channel_.receive(kAnswered);
+    VPFS_TRY(message);
+    if (message->kind != HandoverKind::parcel) {
+      return fail("the running program broke the protocol of hand-overs");
+    }
+    VPFS_TRY(
+        take({.state = std::move(message->state), .descriptors = std::move(message->descriptors)}));
+  }
+  return {};
+}
+
 Result<void> Predecessor::tell_ready() {
   return channel_.send(HandoverKind::ready, {}, kAnswered);
 }
@@ -87,18 +91,17 @@ Result<Predecessor::Everything> Predecessor::receive() {
     Result<HandoverMessage> message = channel_.receive(patience);
     VPFS_TRY(message);
     if (message->kind == HandoverKind::state) {
-      if (message->state.number("connections") != all.connections.size()) {
-        return fail("connections are missing");
+      if (message->state.number("connections") != all.parcels.size()) {
+        return fail("parts are missing");
       }
       all.state = std::move(message->state);
       return all;
     }
-    if (message->kind != HandoverKind::connection) {
+    if (message->kind != HandoverKind::parcel) {
       return fail("the running program broke the protocol of hand-overs");
     }
-    Result<Connection> connection = connection_of(std::move(*message));
-    VPFS_TRY(connection);
-    all.connections.push_back(std::move(*connection));
+    all.parcels.push_back(
+        {.state = std::move(message->state), .descriptors = std::move(message->descriptors)});
   }
 }
 
@@ -130,11 +133,11 @@ void Predecessor::receive_the_rest(Later later) {
       }
       if (message->kind == HandoverKind::end) return later.end(true);
       if (message->kind == HandoverKind::load) later.changes(message->state);
-      if (message->kind != HandoverKind::connection) continue;
-      Result<Connection> connection = connection_of(std::move(*message));
-      if (connection) later.connection(std::move(*connection));
+      if (message->kind != HandoverKind::parcel) continue;
+      later.parcel(
+          {.state = std::move(message->state), .descriptors = std::move(message->descriptors)});
     }
   });
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@
 #include "base/saved/saved_state.h"
 #include "net/descriptor.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 
 // What the taker needs before it is ready: descriptors by name, borrowed, and what it must know.
 struct Belongings {
@@ -21,18 +22,19 @@ struct Belongings {
   std::vector<std::pair<std::string, int>> descriptors;
 };
 
-// A connection that another process may go on with: its state and the descriptors of client and
-// server, borrowed.
-struct PackedConnection {
+// A part of the program that another process may go on with, such as a connection: its state, and
+// descriptors, borrowed.
+struct PackedParcel {
   SavedState state;
-  std::array<int, 2> descriptors = {-1, -1};
+  std::vector<int> descriptors = {};
   // Called once it has arrived, or cannot; only for those of wait_for_more().
   std::function<void(bool arrived)> sent = nullptr;
+  std::shared_ptr<const void> keeps = nullptr;  // what owns the descriptors, if they could close
 };
 
 // What became of a hand-over.
 struct HandedOver {
-  std::size_t connections = 0;
+  std::size_t parcels = 0;
   Duration paused = {};  // nothing was dispatched
   int pid = 0;           // of the taker
 };
@@ -44,11 +46,14 @@ class GivingProgram {
   // Until withdraw() or leave(), nothing changes that belongings tell.
   [[nodiscard]] virtual Belongings offer() = 0;
   virtual void withdraw() = 0;
+  // What the taker may have before it is ready, while this program serves; after offer().
+  [[nodiscard]] virtual std::vector<PackedParcel> early() { return {}; }
 
   // Nothing is dispatched any more. thaw() undoes it, and pack().
   virtual void freeze() = 0;
   [[nodiscard]] virtual std::size_t outstanding() = 0;
-  [[nodiscard]] virtual std::vector<PackedConnection> pack() = 0;
+  // An error ends the hand-over.
+  [[nodiscard]] virtual Result<std::vector<PackedParcel>> pack() = 0;
   // What is known besides, after pack().
   [[nodiscard]] virtual SavedState state() = 0;
   virtual void thaw() = 0;
@@ -57,12 +62,13 @@ class GivingProgram {
 
   // The point of no return is passed: what was packed belongs to the other process.
   virtual void leave(const HandedOver& done) = 0;
-  // Connections that have come to a boundary since; waits for some for `patience` at most.
-  [[nodiscard]] virtual std::vector<PackedConnection> wait_for_more(Duration patience) = 0;
+  // Parts that have become ready to go since; waits for some for `patience` at most.
+  [[nodiscard]] virtual std::vector<PackedParcel> wait_for_more(Duration patience) = 0;
   // What has changed since the last call; nothing: nothing.
   [[nodiscard]] virtual std::optional<SavedState> changes() = 0;
-  // Connections that are still here.
+  // Parts that are still here, and what they are in a line of the log: "connections".
   [[nodiscard]] virtual std::size_t left() = 0;
+  [[nodiscard]] virtual std::string_view kind_of_parts() const = 0;
 
  protected:
   ~GivingProgram() = default;
@@ -83,4 +89,4 @@ struct HandoverTimes {
 [[nodiscard]] Result<HandedOver> hand_over(GivingProgram& program, net::Descriptor socket,
                                            const HandoverTimes& times);
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

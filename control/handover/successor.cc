@@ -1,9 +1,10 @@
-#include "proxy/handover/successor.h"
+#include "control/handover/successor.h"
 
 #include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -19,12 +20,11 @@
 
 #include "base/log/log.h"
 #include "base/signal_block.h"
-#include "net/start_thread.h"
-#include "proxy/session.h"
+#include "base/units.h"
 
 extern char** environ;
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,7 +81,7 @@ Result<void> Successor::open(const std::string& path, net::Inherited* inherited)
   net::UnixListener::Handed handed = {.socket = net::Inherited::take_from(inherited, kSocket),
                                       .lock = net::Inherited::take_from(inherited, kSocketLock)};
   Result<net::UnixListener> listener =
-      net::UnixListener::open(parts_.host.context(), path, kMode, {}, std::move(handed));
+      net::UnixListener::open(parts_.context, path, kMode, {}, std::move(handed));
   if (!listener) return fail("restart.socket: " + listener.error().message, listener.error().code);
   listener_.emplace(std::move(*listener));
   return {};
@@ -100,13 +100,18 @@ void Successor::start(std::function<Restart()> settings) {
 
 void Successor::stop() {
   stopping_ = true;
-  came_.notify_all();
   if (peer_ && !has_left_) (void)::shutdown(peer_.get(), SHUT_RDWR);
   if (thread_.joinable()) thread_.join();
   if (program_timer_) program_timer_->cancel();
   if (!listener_) return;
   has_left_ ? listener_->leave() : listener_->close();
   listener_.reset();
+}
+
+void Successor::leave(const std::string& line) {
+  spdlog::info("{}", line);
+  tell(line);
+  listener_->leave();
 }
 
 // A second one waits in vain: its connection is closed.
@@ -126,14 +131,14 @@ void Successor::accepted(net::UnixSocket socket) {
 }
 
 void Successor::serve(net::Descriptor socket) {
-  const Result<HandedOver> outcome = hand_over(*this, std::move(socket), times_);
-  asio::post(parts_.host.context(), [this, outcome] { ended(outcome); });
+  const Result<HandedOver> outcome = hand_over(parts_.program, std::move(socket), times_);
+  asio::post(parts_.context, [this, outcome] { ended(outcome); });
 }
 
 void Successor::ended(const Result<HandedOver>& outcome) {
   busy_ = false;
   peer_.close();
-  if (outcome) return parts_.host.stop();
+  if (outcome) return parts_.end();
   const std::string line =
       fmt::format("no process has taken over, this one goes on: {}", outcome.error().message);
   log_answer(spdlog::level::err, line);
@@ -148,7 +153,7 @@ void Successor::on_main(const std::function<void()>& what) {
     bool given_up = false;
   };
   auto shared = std::make_shared<Shared>();
-  asio::post(parts_.host.context(), [shared, &what] {
+  asio::post(parts_.context, [shared, &what] {
     const std::lock_guard lock(shared->mutex);
     if (shared->given_up) return;
     what();
@@ -160,159 +165,25 @@ void Successor::on_main(const std::function<void()>& what) {
   shared->given_up = true;
 }
 
-void Successor::on_workers(
-    const std::function<void(Worker& worker, std::function<void()> done)>& each) {
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable done_now;
-    std::size_t missing = 0;
-  };
-  auto shared = std::make_shared<Shared>();
-  shared->missing = parts_.workers.size();
-  for (const std::unique_ptr<Worker>& worker : parts_.workers) {
-    each(*worker, [shared] {
-      const std::lock_guard lock(shared->mutex);
-      --shared->missing;
-      shared->done_now.notify_all();
-    });
-  }
-  std::unique_lock lock(shared->mutex);
-  while (shared->missing > 0 && !stopping_) shared->done_now.wait_for(lock, kBetweenLooks);
-}
-
-Belongings Successor::offer() {
-  Belongings belongings;
-  on_main([&] {
-    control::Host::Offer offer = parts_.host.offer();
-    belongings.state = std::move(offer.state);
-    belongings.descriptors = std::move(offer.descriptors);
-    belongings.descriptors.emplace_back(kListener, parts_.listener.native_handle());
-    for (auto& each : listeners()) belongings.descriptors.push_back(std::move(each));
-  });
-  belongings.state.add_list("learnt").push_back(parts_.shared.save_learnt());
-  return belongings;
-}
-
-void Successor::withdraw() {
-  on_main([this] { parts_.host.withdraw(); });
-}
-
-void Successor::freeze() {
-  parts_.dispatcher.freeze(true);
-  on_workers(
-      [](Worker& worker, std::function<void()> done) { worker.take_released(std::move(done)); });
-}
-
-std::size_t Successor::outstanding() {
-  return stopping_ ? 0 : parts_.dispatcher.outstanding();
-}
-
-std::vector<PackedConnection> Successor::pack() {
-  auto all = std::make_shared<std::pair<std::mutex, std::vector<PackedConnection>>>();
-  on_workers([all](Worker& worker, std::function<void()> done) {
-    worker.pack([all, done = std::move(done)](std::vector<Worker::Packed> packed) {
-      {
-        const std::lock_guard lock(all->first);
-        for (Worker::Packed& each : packed) {
-          all->second.push_back({.state = std::move(each.state), .descriptors = each.descriptors});
-        }
-      }
-      done();
-    });
-  });
-  const std::lock_guard lock(all->first);
-  return std::move(all->second);
-}
-
-SavedState Successor::state() {
-  SavedState state;
-  on_main([&] { parts_.host.save(state); });
-  state.add_list("proxy").push_back(parts_.shared.save_counters());
-  SavedState stage;
-  parts_.dispatcher.inspect(parts_.clock.now(),
-                            [&](stage::Stage& of, TimePoint now) { stage = of.save(now); });
-  state.add_list("stage").push_back(std::move(stage));
-  return state;
-}
-
-void Successor::thaw() {
-  on_workers([](Worker& worker, std::function<void()> done) { worker.unpack(std::move(done)); });
-  parts_.dispatcher.freeze(false);
-}
-
-std::string Successor::why_not() {
-  if (stopping_ || parts_.shared.draining) return "the program drains";
-  return "";
-}
-
-void Successor::leave(const HandedOver& done) {
-  has_left_ = true;
-  parts_.shared.leaving = true;
-  on_workers([this](Worker& worker, std::function<void()> left) {
-    auto more = [this, &worker](std::vector<Worker::Packed> packed) {
-      const std::lock_guard lock(mutex_);
-      for (Worker::Packed& each : packed) {
-        more_.push_back({.state = std::move(each.state),
-                         .descriptors = each.descriptors,
-                         .sent = [&worker, session = each.session](bool arrived) {
-                           worker.sent_off(session, arrived);
-                         }});
-      }
-      came_.notify_all();
-    };
-    worker.leave_packed(std::move(more), std::move(left));
-  });
-  on_main([&] {
-    parts_.listener.close();
-    const std::size_t stayed = left();
-    const std::string line = fmt::format(
-        "process {} has taken over: {} connections within {:.1f} ms; {} more go there when they "
-        "come to "
-        "a boundary",
-        done.pid, done.connections, in_seconds(done.paused) * 1000, stayed);
-    spdlog::info("{}", line);
-    tell(line);
-    listener_->leave();
-    parts_.host.leave();
-  });
-}
-
-std::vector<PackedConnection> Successor::wait_for_more(Duration patience) {
-  std::unique_lock lock(mutex_);
-  if (more_.empty()) came_.wait_for(lock, patience);
-  return std::exchange(more_, {});
-}
-
-std::optional<SavedState> Successor::changes() {
-  std::optional<SavedState> changes;
-  parts_.dispatcher.inspect(
-      parts_.clock.now(), [&](stage::Stage& of, TimePoint now) { changes = of.save_changes(now); });
-  return changes;
-}
-
-std::size_t Successor::left() {
-  if (stopping_) return 0;
-  // What the process before has left comes here, and goes on to the next one.
-  const std::size_t to_come = parts_.shared.has_predecessor ? 1 : 0;
-  return parts_.shared.counters.connections_open + to_come;
-}
-
-void Successor::start_program(const std::string& binary, const std::string& config_file,
+void Successor::start_program(const std::string& binary, std::span<const std::string> arguments,
                               Told told) {
   if (!listener_) {
-    return told(fail("this proxy has no socket for it: set restart.socket, or control.socket"));
+    return told(fail(fmt::format(
+        "this {} has no socket for it: set restart.socket, or control.socket", parts_.role)));
   }
   if (::getpid() == 1) {
-    return told(fail(
-        "this proxy is process 1, and its container would end with it: start it under an init, "
-        "as docker run --init does"));
+    return told(
+        fail(fmt::format("this {} is process 1, and its container would end with it: start it "
+                         "under an init, as docker run --init does",
+                         parts_.role)));
   }
   if (busy_ || program_ > 0 || has_left_) {
     return told(fail("another process is about to take over already"));
   }
   const std::string program = binary.empty() ? own_program() : binary;
-  std::array<std::string, 5> words = {program, "--config", config_file, "--take-over",
-                                      listener_->path()};
+  std::vector<std::string> words = {program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  words.insert(words.end(), {"--take-over", listener_->path()});
   const Result<pid_t> pid = spawn(words);
   if (!pid) return told(std::unexpected(pid.error()));
   program_ = *pid;
@@ -324,7 +195,7 @@ void Successor::start_program(const std::string& binary, const std::string& conf
 
 // It may end before it has dialled. After that the hand-over itself tells how it went.
 void Successor::watch_program() {
-  if (!program_timer_) program_timer_.emplace(parts_.host.context());
+  if (!program_timer_) program_timer_.emplace(parts_.context);
   program_timer_->expires_after(kLook);
   program_timer_->async_wait([this](std::error_code stopped) {
     if (stopped || program_ <= 0) return;
@@ -346,7 +217,7 @@ void Successor::end_program() {
   const std::string line = fmt::format(
       "the new program, pid {}, did not take over within {}, and was ended; this one "
       "goes on",
-      program_, to_string(kDials));
+      program_, vpfs::to_string(kDials));
   spdlog::error("{}", line);
   tell(fail(line));
 }
@@ -355,4 +226,4 @@ void Successor::tell(Result<std::string> outcome) {
   if (const Told told = std::exchange(told_, nullptr)) told(std::move(outcome));
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

@@ -1,4 +1,4 @@
-#include "proxy/handover/channel.h"
+#include "control/handover/channel.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 #include "base/check.h"
 #include "base/system_clock.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x6f687076;  // "vpho"
@@ -179,4 +179,4 @@ Result<HandoverMessage> HandoverChannel::receive(Duration patience) {
   return message;
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

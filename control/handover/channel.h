@@ -10,7 +10,7 @@
 #include "base/saved/saved_state.h"
 #include "net/descriptor.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 
 // The messages of a hand-over (docs/decisions/0065-hot-restart.md). A kind is never given another
 // meaning.
@@ -20,8 +20,8 @@ enum class HandoverKind : std::uint32_t {
   belongings = 3,  // giver: what the taker needs to begin
   ready = 4,       // taker
   failed = 5,      // either: text; the hand-over ends
-  connection = 6,  // giver: with two descriptors, the client's first
-  state = 7,       // giver: everything but connections
+  parcel = 6,      // giver: a part of it, with descriptors: one connection of a proxy
+  state = 7,       // giver: everything besides
   taken = 8,       // taker
   go = 9,          // giver: the point of no return
   load = 10,       // giver: what has changed since
@@ -40,7 +40,7 @@ inline constexpr std::uint64_t kHandoverVersion = 1;
 // Messages with descriptors on a UNIX stream socket. Each call waits for its peer up to a deadline.
 class HandoverChannel {
  public:
-  static constexpr std::size_t kMostDescriptors = 64;  // of one message
+  static constexpr std::size_t kMostDescriptors = 253;  // of one message, as the kernel has it
 
   explicit HandoverChannel(net::Descriptor socket) : socket_(std::move(socket)) {}
 
@@ -75,4 +75,4 @@ class HandoverChannel {
   net::Descriptor socket_;
 };
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

@@ -9,11 +9,11 @@
 
 #include "base/result.h"
 #include "base/saved/saved_state.h"
+#include "control/handover/channel.h"
 #include "net/descriptor.h"
 #include "net/inherited.h"
-#include "proxy/handover/channel.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 
 // The process whose place this one takes. The calls come in this order; an error ends the hand-over
 // and leaves that process as it was. Blocks.
@@ -27,17 +27,20 @@ class Predecessor {
 
   // This process cannot take over.
   void tell_failure(const std::string& why);
+  // A part of that process, such as a connection (PackedParcel).
+  struct Parcel {
+    SavedState state;
+    std::vector<net::Descriptor> descriptors;
+  };
+  // Takes what comes while the other process still serves, each part with `take`. Before
+  // tell_ready().
+  [[nodiscard]] Result<void> receive_early(const std::function<Result<void>(Parcel parcel)>& take);
   // This process has all that it needs but the state.
   [[nodiscard]] Result<void> tell_ready();
 
-  struct Connection {
-    SavedState state;
-    net::Descriptor client;
-    net::Descriptor server;
-  };
   struct Everything {
     SavedState state;
-    std::vector<Connection> connections;
+    std::vector<Parcel> parcels;
   };
   [[nodiscard]] Result<Everything> receive();
   // All of it is in place. Returns when this process is in charge. After an error the other one is.
@@ -45,7 +48,7 @@ class Predecessor {
 
   // What comes later. Each is called on a thread of its own, until the other process has ended.
   struct Later {
-    std::function<void(Connection connection)> connection;
+    std::function<void(Parcel parcel)> parcel;
     std::function<void(const SavedState& changes)> changes;
     std::function<void(bool as_planned)> end;
   };
@@ -62,4 +65,4 @@ class Predecessor {
   std::jthread rest_;
 };
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control
