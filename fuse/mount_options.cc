@@ -234,6 +234,7 @@ Result<MountOptions> parse_mount_options(std::string_view source, std::string_vi
     return fail(fmt::format(
         "'{}' is not a source: it must be posix:DIRECTORY or tcp://HOST:PORT/NAME", source));
   }
+  options.lists = lists;
   options.point.source = source;
   options.point.directory = directory;
   for (const std::string& list : lists) {

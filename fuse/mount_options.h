@@ -21,12 +21,13 @@ struct MountOptions {
   std::string source;  // the directory below; "" with an address
   // An OrangeFS instead of a directory.
   std::optional<client::MountAddress> address;
-  MountPoint::Options point;  // directory, and what the kernel is told
-  ProcessJobs::Options jobs;  // jobid=, job_variables=
-  std::string config;         // config=FILE; "": equal shares for all jobs and users
-  std::string control;        // control=unix:PATH, instead of that in the file; "": none
-  std::string log;            // log=; "": as the file says
-  std::string log_level;      // log_level=; likewise
+  std::vector<std::string> lists;  // as they were given, for a process that takes over
+  MountPoint::Options point;       // directory, and what the kernel is told
+  ProcessJobs::Options jobs;       // jobid=, job_variables=
+  std::string config;              // config=FILE; "": equal shares for all jobs and users
+  std::string control;             // control=unix:PATH, instead of that in the file; "": none
+  std::string log;                 // log=; "": as the file says
+  std::string log_level;           // log_level=; likewise
   Duration entry_timeout = std::chrono::seconds(1);
   Duration attribute_timeout = std::chrono::seconds(1);
   std::uint64_t threads = 256;                   // at most, that wait for the kernel

@@ -22,12 +22,16 @@
 #include <fuse_lowlevel.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <spawn.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/joined.h"
@@ -37,6 +41,8 @@
 #include "fuse/message.h"
 #include "fuse/mount_table.h"
 #include "net/descriptor.h"
+
+extern char** environ;
 
 namespace vpfs::fuse {
 namespace {
@@ -139,13 +145,35 @@ bool is_asked_for(const std::vector<std::string>& words, std::string_view word,
 // fusermount3 stays for as long as the mount, and has what it inherits open: a connection would
 // stay open although the mount closes it. Not every library opens its sockets so that no program
 // inherits them. What libfuse hands over is opened later.
-void keep_descriptors_from_programs() {
+std::vector<int> all_descriptors() {
   std::error_code error;
   std::vector<int> all;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd", error)) {
     all.push_back(static_cast<int>(std::strtol(each.path().filename().c_str(), nullptr, 10)));
   }
-  for (const int each : all) {
+  return all;
+}
+
+// libfuse keeps one end of a pair of sockets open if fusermount3 has the other: the latter unmounts
+// when the first is closed. It does not tell which descriptor that is.
+net::Descriptor new_socket(const std::vector<int>& before) {
+  for (const int each : all_descriptors()) {
+    if (std::ranges::find(before, each) != before.end()) continue;
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    sockaddr_un name = {};
+    socklen_t length = sizeof name;
+    const bool is_pair = ::getsockopt(each, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                         domain == AF_UNIX &&
+                         ::getsockname(each, reinterpret_cast<sockaddr*>(&name), &length) == 0 &&
+                         length == sizeof name.sun_family;
+    if (is_pair) return net::Descriptor(each);
+  }
+  return {};
+}
+
+void keep_descriptors_from_programs() {
+  for (const int each : all_descriptors()) {
     if (each > STDERR_FILENO) (void)::fcntl(each, F_SETFD, FD_CLOEXEC);
   }
 }
@@ -219,11 +247,13 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   if (mount->session_ == nullptr) return problem(last_words.empty() ? "bad options" : last_words);
   last_words.clear();
   keep_descriptors_from_programs();
+  const std::vector<int> before = all_descriptors();
   if (fuse_session_mount(mount->session_, options.directory.c_str()) != 0) {
     return problem(last_words.empty() ? "the system refuses; fusermount3 has said why"
                                       : last_words);
   }
   mount->mounted_ = true;
+  if (options.auto_unmount) mount->unmounter_ = new_socket(before);
   // libfuse closes its own when it unmounts.
   mount->first_ = net::Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0));
   if (Result<void> greeted = mount->greet(options); !greeted)
@@ -288,7 +318,7 @@ Result<void> MountPoint::greet(const Options& options) {
   if (options.most_background > 0) {
     said.max_background = said.congestion_threshold = options.most_background;
   }
-  has_direct_io_ = (asked.flags & FUSE_INIT_EXT) != 0 && (asked.flags2 & kDirectIoMayBeMapped) != 0;
+  look_at_greeting();
   if (has_direct_io_) {
     said.flags |= FUSE_INIT_EXT;
     said.flags2 |= kDirectIoMayBeMapped;
@@ -298,6 +328,39 @@ Result<void> MountPoint::greet(const Options& options) {
     return fail(error_text(errno));
   }
   return {};
+}
+
+void MountPoint::look_at_greeting() {
+  const auto asked = body_of<fuse_init_in>(greeting_);
+  has_direct_io_ = (asked.flags & FUSE_INIT_EXT) != 0 && (asked.flags2 & kDirectIoMayBeMapped) != 0;
+}
+
+MountPoint::Offer MountPoint::offer() const {
+  return {.device = first_.get(),
+          .unmounter = unmounter_.get(),
+          .greeting = {reinterpret_cast<const char*>(greeting_.data()), greeting_.size()},
+          .options = arguments_.back()};
+}
+
+Result<std::unique_ptr<MountPoint>> MountPoint::take_over(const Options& options,
+                                                          const fuse_lowlevel_ops& operations,
+                                                          void* owner, Handed handed) {
+  fuse_set_log_func(take_words);
+  std::unique_ptr<MountPoint> mount(new MountPoint(options, operations, owner));
+  if (mount->arguments_.back() != handed.options) {
+    return fail(fmt::format(
+        "{} is mounted with the options '{}', which cannot change to '{}': unmount it first",
+        options.directory, handed.options, mount->arguments_.back()));
+  }
+  const auto greeting = std::as_bytes(std::span(handed.greeting));
+  if (!handed.device || greeting.size() < sizeof(fuse_in_header) + sizeof(fuse_init_in)) {
+    return fail("the running program offers no mount");
+  }
+  mount->first_ = std::move(handed.device);
+  mount->unmounter_ = std::move(handed.unmounter);
+  mount->greeting_.assign(greeting.begin(), greeting.end());
+  mount->look_at_greeting();
+  return mount;
 }
 
 // What the channel's session says to the kernel's greeting, which other sessions have not seen.
@@ -336,6 +399,10 @@ Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {
   if (::ioctl(descriptor.get(), FUSE_DEV_IOC_CLONE, &first) != 0) {
     return fail("/dev/fuse: cannot clone the mount's descriptor: " + error_text(errno));
   }
+  return adopt_channel(std::move(descriptor));
+}
+
+Result<std::unique_ptr<Channel>> MountPoint::adopt_channel(net::Descriptor descriptor) {
   Result<std::unique_ptr<Channel>> channel = new_channel(std::move(descriptor));
   if (channel) (void)answer_greeting(**channel);
   return channel;
@@ -357,8 +424,23 @@ Result<std::unique_ptr<Channel>> MountPoint::new_channel(net::Descriptor descrip
 }
 
 void MountPoint::unmount() {
-  if (!std::exchange(mounted_, false)) return;
-  fuse_session_unmount(session_);
+  if (!mounted_.exchange(false)) return;
+  session_ != nullptr ? fuse_session_unmount(session_) : unmount_as_another();
+}
+
+// As libfuse does it, of a mount that another process has made.
+void MountPoint::unmount_as_another() {
+  pollfd entry = {.fd = first_.get(), .events = 0, .revents = 0};
+  // It is unmounted already. To do it again would hit what is below.
+  if (::poll(&entry, 1, 0) == 1 && (entry.revents & POLLERR) != 0) return;
+  if (::umount2(directory_.c_str(), MNT_DETACH) == 0 || ::geteuid() == 0) return;
+  std::array<std::string, 6> words = {"fusermount3", "-u", "-q", "-z", "--", directory_};
+  std::array<char*, words.size() + 1> arguments = {};
+  std::ranges::transform(words, arguments.begin(), [](std::string& each) { return each.data(); });
+  pid_t pid = -1;
+  if (::posix_spawnp(&pid, arguments[0], nullptr, nullptr, arguments.data(), environ) == 0) {
+    (void)::waitpid(pid, nullptr, 0);
+  }
 }
 
 MountPoint::~MountPoint() {

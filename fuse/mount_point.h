@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,26 @@ class MountPoint {
   // ACLs, as for any file system. operations.init() calls ask_for_limits().
   [[nodiscard]] static Result<std::unique_ptr<MountPoint>> mount(
       const Options& options, const fuse_lowlevel_ops& operations, void* owner);
+  // The same of a mount that another process has made, with what that one offers: descriptors,
+  // borrowed by an Offer. The error says what does not fit.
+  struct Offer {
+    int device = -1;
+    int unmounter = -1;    // while it is open, fusermount3 does not unmount; -1: there is none
+    std::string greeting;  // the kernel's
+    std::string options;   // that the kernel and libfuse were given
+  };
+  [[nodiscard]] Offer offer() const;
+  struct Handed {
+    net::Descriptor device;
+    net::Descriptor unmounter;
+    std::string greeting;
+    std::string options;
+  };
+  [[nodiscard]] static Result<std::unique_ptr<MountPoint>> take_over(
+      const Options& options, const fuse_lowlevel_ops& operations, void* owner, Handed handed);
+  // Another process unmounts from now on; or this process does, after take_over().
+  void leave() { mounted_ = false; }
+  void take_charge() { mounted_ = true; }
   // Unmounts.
   ~MountPoint();
   MountPoint(const MountPoint&) = delete;
@@ -47,6 +68,8 @@ class MountPoint {
 
   // Another descriptor for the mount's messages. The mount lasts while one is open.
   [[nodiscard]] Result<std::unique_ptr<Channel>> add_channel(bool non_blocking);
+  // The same of one that another process has added: requests that came there are answered there.
+  [[nodiscard]] Result<std::unique_ptr<Channel>> adopt_channel(net::Descriptor descriptor);
 
   // Whether a file may be opened for direct I/O past the kernel's page cache, and be mapped all the
   // same. Kernels do since Linux 6.6.
@@ -61,6 +84,8 @@ class MountPoint {
   [[nodiscard]] Result<void> greet(const Options& options);
   [[nodiscard]] Result<std::unique_ptr<Channel>> new_channel(net::Descriptor descriptor);
   [[nodiscard]] std::vector<std::byte> answer_greeting(Channel& channel);
+  void look_at_greeting();
+  void unmount_as_another();
   void read_ahead_far(std::size_t size);
   [[nodiscard]] Result<void> allow_suid_and_devices(const Options& options);
 
@@ -70,7 +95,8 @@ class MountPoint {
   std::vector<std::string> arguments_;  // of libfuse
   fuse_session* session_ = nullptr;
   net::Descriptor first_;  // of the mount; others are its clones
-  bool mounted_ = false;
+  std::atomic<bool> mounted_ = false;
+  net::Descriptor unmounter_;  // fusermount3 unmounts when no process has it open any more
   bool has_direct_io_ = false;
   std::vector<std::byte> greeting_;  // the kernel's
 };

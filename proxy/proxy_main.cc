@@ -16,13 +16,13 @@
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/admin/host_names.h"
+#include "control/handover/taker.h"
 #include "control/host/service_manager.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/config/config.h"
 #include "proxy/config/config_summary.h"
 #include "proxy/config/host_checks.h"
-#include "control/handover/taker.h"
 #include "proxy/proxy.h"
 
 namespace {

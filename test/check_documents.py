@@ -51,7 +51,8 @@ class Page:
 
 
 CONFIGURE = Page("docs/admin/configure.md",
-                 ("control/wire/port_config.cc", "control/host/config.cc", "proxy/config/config.cc",
+                 ("control/wire/port_config.cc", "control/host/config.cc", "control/handover/restart.cc",
+                  "proxy/config/config.cc",
                   "stage/config/config.cc", "stage/config/job_config.cc", "stage/config/rule_config.cc",
                   "stage/config/rule_words.cc", "stage/config/scheduler_config.cc", "stage/config/share_config.cc",
                   "metrics/http_config.cc"), 90)

@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include "base/command_line.h"
+#include "base/joined.h"
 #include "base/log/log.h"
 #include "base/system_clock.h"
 #include "control/admin/host_names.h"
+#include "control/handover/taker.h"
 #include "fuse/mount_options.h"
 #include "fuse/orangefs/orangefs_mount.h"
 #include "fuse/posix/config.h"
@@ -31,6 +33,15 @@ namespace {
 
 using namespace vpfs;
 using namespace vpfs::fuse;
+
+// The process whose place this one takes, if any, is told what is wrong. What is open here is that
+// one's, so nothing may be removed or unmounted.
+int give_up(control::Predecessor* predecessor, std::string_view message, int code = 1) {
+  std::cerr << "vpfs-mount: " << message << std::endl;
+  if (predecessor == nullptr) return code;
+  predecessor->tell_failure(std::string(message));
+  std::_Exit(code);
+}
 
 int complain(std::string_view message) {
   std::cerr << "vpfs-mount: " << message << std::endl;
@@ -75,18 +86,22 @@ void leave_terminal(int pipe) {
   ::close(pipe);
 }
 
-// Runs the mount that `make` gives, in the background unless that is not wanted.
+// Goes to the background unless that is not wanted. False: it cannot.
+bool leave_foreground(bool foreground, std::optional<int>& started) {
+  if (foreground) return true;
+  started = go_to_background();
+  if (!started) (void)complain("cannot go to the background; -f stays here");
+  return started.has_value();
+}
+
+// Runs the mount that `make` gives. `started`: the pipe to the program that was started.
 template <typename Make>
-int serve(const MountOptions& options, const Config& config, bool foreground, Make make) {
-  std::optional<int> started;
-  if (!foreground) {
-    started = go_to_background();
-    if (!started) return complain("cannot go to the background; -f stays here");
-  }
+int serve(const MountOptions& options, const Config& config, std::optional<int> started,
+          control::Predecessor* predecessor, Make make) {
   const std::string& level = options.log_level.empty() ? config.log_level : options.log_level;
   const std::string& log = options.log.empty() ? config.log : options.log;
   if (const auto logging = set_up_logging("vpfs-mount", level, log); !logging) {
-    return complain(logging.error().message);
+    return give_up(predecessor, logging.error().message);
   }
   (void)net::raise_open_file_limit();
   net::ignore_broken_pipes();
@@ -94,21 +109,24 @@ int serve(const MountOptions& options, const Config& config, bool foreground, Ma
   ::umask(0);
   const SystemClock clock;
   const auto mount = make(clock);
-  if (!mount) return complain(mount.error().message);
-  if (const auto serving = (*mount)->start(); !serving) return complain(serving.error().message);
+  if (!mount) return give_up(predecessor, mount.error().message);
+  if (const auto serving = (*mount)->start(); !serving) {
+    return give_up(predecessor, serving.error().message);
+  }
   std::cout << "vpfs-mount: ready at " << options.point.directory << " for " << options.point.source
             << ", pid " << ::getpid() << std::endl;
-  sd_notify(0, "READY=1");
+  sd_notifyf(0, "MAINPID=%d\nREADY=1", static_cast<int>(::getpid()));
   if (started) leave_terminal(*started);
   (*mount)->run();
   return 0;
 }
 
 int serve_directory(const MountOptions& options, const Config& config, const ConfigErrors& errors,
-                    control::HostNames& names, bool foreground) {
-  return serve(options, config, foreground, [&](const Clock& clock) {
+                    control::HostNames& names, std::optional<int> started,
+                    control::Predecessor* predecessor) {
+  return serve(options, config, started, predecessor, [&](const Clock& clock) {
     for (const std::string& warning : errors.warnings()) log_answer(spdlog::level::warn, warning);
-    auto mount = DirectoryMount::make(options, config, names, clock);
+    auto mount = DirectoryMount::make(options, config, names, clock, predecessor);
     if (mount) {
       for (const std::string& line : start_lines(config)) spdlog::info("{}", line);
     }
@@ -117,7 +135,9 @@ int serve_directory(const MountOptions& options, const Config& config, const Con
 }
 
 int serve_orangefs(const MountOptions& options, bool foreground) {
-  return serve(options, Config(), foreground,
+  std::optional<int> started;
+  if (!leave_foreground(foreground, started)) return 1;
+  return serve(options, Config(), started, nullptr,
                [&](const Clock& clock) { return pvfs::OrangefsMount::make(options, clock); });
 }
 
@@ -127,6 +147,7 @@ struct CommandLine {
   std::vector<std::string> lists;
   bool foreground = false;
   bool only_check = false;
+  std::string take_over;
   bool ignored_flags = false;
   std::vector<std::string> ignored;
 };
@@ -144,6 +165,9 @@ void define(const Command& app, CommandLine& line) {
 void define_program(const Command& app, CommandLine& line) {
   define(app, line);
   app.add_flag("-f,--foreground", line.foreground, "stay in the foreground");
+  app.add_option("--take-over", line.take_over,
+                 "take over the mount of the program that has this socket (restart.socket)")
+      .value_name("SOCKET");
   app.add_flag("--check-config", line.only_check, "say what the configuration will do, and exit");
 }
 
@@ -178,6 +202,9 @@ int run(int argc, char** argv) {
   }
   if (options->address) {
     if (line.only_check || only_pretend) return 0;
+    if (!line.take_over.empty()) {
+      return complain("--take-over: it is for posix:DIRECTORY only; an OrangeFS is mounted anew");
+    }
     return serve_orangefs(*options, line.foreground);
   }
   options->source = absolute(options->source);
@@ -187,8 +214,19 @@ int run(int argc, char** argv) {
   names.set_own(std::move(node.names), std::move(node.addresses));
   ConfigErrors errors(options->config);
   const std::optional<Config> config = load_config_file(errors, options->control, nullptr, &names);
+  const bool serves = !line.only_check && !only_pretend;
+  // The socket tells the other process which one has dialled, so the one that serves does.
+  std::optional<int> started;
+  if (config && serves && !leave_foreground(line.foreground, started)) return 1;
+  std::optional<control::Predecessor> predecessor;
+  if (serves && !line.take_over.empty()) {
+    auto met = control::Predecessor::meet(line.take_over);
+    if (!met) return complain(met.error().message);
+    predecessor.emplace(std::move(*met));
+  }
   if (!config) {
     std::cerr << errors.to_string();
+    if (predecessor) predecessor->tell_failure(joined(errors.lines(), "; "));
     return kBadUsage;
   }
   if (line.only_check) {
@@ -199,7 +237,8 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (only_pretend) return 0;
-  return serve_directory(*options, *config, errors, names, line.foreground);
+  return serve_directory(*options, *config, errors, names, started,
+                         predecessor ? &*predecessor : nullptr);
 }
 
 }  // namespace

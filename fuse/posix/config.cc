@@ -49,6 +49,9 @@ control::ConfigValues values_of(const Config& config) {
   control::ConfigValues values;
   control::add_process(values, config, kProgramName);
   values.emplace_back("mount.drain", to_string(config.drain));
+  values.emplace_back("restart.socket", config.restart.socket);
+  values.emplace_back("restart.patience", to_string(config.restart.patience));
+  values.emplace_back("restart.drain", to_string(config.restart.drain));
   values.emplace_back("limits.held_bytes", to_string(config.held_bytes));
   control::add_stage_limits(values, config);
   control::add_control(values, config);
@@ -77,6 +80,8 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   ConfigReader reader(text, errors);
   read_mount(reader.child("mount"), config);
   read_limits(reader.child("limits"), config);
+  control::read_restart(reader.child("restart"), config.restart,
+                        running == nullptr ? nullptr : &running->restart, kProgramName);
   control::read_control(reader, config, running, kProgramName);
   stage::read_scheduler(reader.child("scheduler"), config, running);
   stage::read_shares(reader, config);

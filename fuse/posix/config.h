@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/config_reader.h"
+#include "control/handover/restart.h"
 #include "control/host/config.h"
 
 namespace vpfs::fuse {
@@ -17,6 +18,7 @@ inline constexpr control::ProgramName kProgramName = {.program = "vpfs-mount", .
 
 // A stage whose I/O is a mounted directory.
 struct Config : control::HostConfig {
+  control::Restart restart;
   // How long files that are open at the end may stay so.
   Duration drain = std::chrono::seconds(20);
   // Memory for the data of writes that wait, of all users.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <span>
 #include <system_error>
@@ -80,76 +81,79 @@ const Config& own(const control::HostConfig& config) {
 Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions& options,
                                                              const Config& config,
                                                              control::HostNames& names,
-                                                             const Clock& clock) {
+                                                             const Clock& clock,
+                                                             control::Predecessor* predecessor) {
   const auto scheduler = make_scheduler(config.policy, config.scheduler);
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
-  Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config));
+  std::optional<control::Handed> handed;
+  net::Inherited* const inherited = predecessor == nullptr ? nullptr : &predecessor->inherited();
+  if (predecessor != nullptr) {
+    handed.emplace(*inherited, predecessor->offered());
+    VPFS_TRY(check_offer(predecessor->offered().child("mount"), options));
+  }
+  const control::Handed* const given = handed ? &*handed : nullptr;
+  Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config), given);
   VPFS_TRY(live);
   std::unique_ptr<DirectoryMount> mount(
-      new DirectoryMount(options, std::move(*live), names, clock));
+      new DirectoryMount(options, std::move(*live), names, clock, given, inherited));
+  mount->predecessor_ = predecessor;
   VPFS_TRY(mount->host_.lock_status_file());
   const PosixFileSystem::Options files = {.source = options.source,
                                           .entry_timeout = options.entry_timeout,
                                           .attribute_timeout = options.attribute_timeout,
                                           .acl = options.acl,
                                           .shared = options.point.allow_other};
-  auto opened = PosixFileSystem::open(files, mount->jobs_, clock);
+  PosixFileSystem::Handed below;
+  if (predecessor != nullptr) {
+    below = {.root = inherited->take(GivingMount::kRoot),
+             .has_acl = predecessor->offered().child("mount").number("has_acl") != 0};
+  }
+  auto opened =
+      PosixFileSystem::open(files, mount->jobs_, clock, predecessor == nullptr ? nullptr : &below);
   VPFS_TRY(opened);
   mount->files_ = std::move(*opened);
-  if (lies_inside(options.point.directory, options.source)) {
+  if (predecessor == nullptr && lies_inside(options.point.directory, options.source)) {
     return fail(fmt::format("{} is in {}, so it would show itself; mount elsewhere, or over {}",
                             options.point.directory, options.source, options.source));
   }
   VPFS_TRY(mount->host_.open(options.point.directory));
-  MountPoint::Options point_options = options.point;
+  VPFS_TRY(predecessor == nullptr
+               ? mount->mount()
+               : mount->take_mount(predecessor->offered().child("mount"), *inherited));
+  mount->files_->set_direct_io(mount->mount_->has_direct_io());
+  VPFS_TRY(mount->make_server(inherited));
+  return mount;
+}
+
+Result<void> DirectoryMount::mount() {
+  MountPoint::Options point_options = options_.point;
   // A write that is held stays in a pipe when memory is short.
-  mount->largest_write_ = MessagePipe::largest_write();
-  if (mount->largest_write_ > 0) point_options.largest_write = mount->largest_write_;
+  largest_write_ = MessagePipe::largest_write();
+  if (largest_write_ > 0) point_options.largest_write = largest_write_;
   // As many as the protocol allows. Held requests count, and beyond the limit the kernel keeps
   // requests of all users back. So users share them. Without pipes they would take the memory.
-  if (mount->largest_write_ > 0 && ::geteuid() == 0) {
+  if (largest_write_ > 0 && ::geteuid() == 0) {
     point_options.most_background = UINT16_MAX;
-    mount->held_requests_ = UINT16_MAX;
+    held_requests_ = UINT16_MAX;
   }
   // Reads of the page cache are spliced if a thread's pipe can hold them. The kernel reads ahead
   // twice as far for a process that has said that it reads in order.
   if (!SplicePipe::has_room_for(kLargestIo)) point_options.read_ahead = kLargestIo / 16 * 7;
-  auto point = MountPoint::mount(point_options, PosixFileSystem::operations(), mount->files_.get());
+  auto point = MountPoint::mount(point_options, PosixFileSystem::operations(), files_.get());
   VPFS_TRY(point);
-  mount->mount_ = std::move(*point);
-  mount->files_->set_direct_io(mount->mount_->has_direct_io());
-  return mount;
+  mount_ = std::move(*point);
+  return {};
 }
 
-DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
-                               control::HostNames& names, const Clock& clock)
-    : options_(options),
-      names_(names),
-      clock_(clock),
-      jobs_(options.jobs, clock),
-      gate_(
-          std::make_shared<const MountSettings>(
-              control::with_stage(own(*live.file), live.state->composed().config)),
-          [this](TimePoint by) { ask_by(by); }, std::random_device()(), clock.now()),
-      host_(*this, gate_, std::move(live),
-            {.name = kProgramName, .file = options.config, .names = names, .clock = clock}),
-      question_timer_(host_.context()),
-      drain_timer_(host_.context()) {}
-
-DirectoryMount::~DirectoryMount() {
-  if (mount_) mount_->unmount();
-  server_.reset();
-  forgetter_.reset();
-}
-
-Result<void> DirectoryMount::start() {
+Result<void> DirectoryMount::make_server(net::Inherited* inherited) {
   const Server::Options options = {.threads = options_.threads,
                                    .schedules_metadata = config().schedule_metadata,
                                    .held_bytes = config().held_bytes,
                                    .held_pipes = largest_write_ > 0 ? most_pipes() : 0,
                                    .largest_write = largest_write_,
                                    .held_requests = held_requests_,
-                                   .interrupts = options_.interrupts};
+                                   .interrupts = options_.interrupts,
+                                   .frozen = predecessor_ != nullptr};
   auto ended = [this] {
     unmounted_ = true;
     host_.stop();
@@ -159,18 +163,65 @@ Result<void> DirectoryMount::start() {
   forgetter_ = std::make_unique<Forgetter>(files_->inodes(), std::move(*asks));
   files_->inodes().when_many_stay_open([this](uid_t user) { forgetter_->look_at(user); });
   server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, std::move(ended));
-  return server_->start();
+  giving_ = std::make_unique<GivingMount>(GivingMount::Parts{.host = host_,
+                                                             .gate = gate_,
+                                                             .server = *server_,
+                                                             .files = *files_,
+                                                             .mount = *mount_,
+                                                             .clock = clock_,
+                                                             .constants = constants(),
+                                                             .draining = draining_,
+                                                             .has_predecessor = has_predecessor_});
+  return giving_->successor().open(control::restart_socket(config().restart, config()), inherited);
+}
+
+DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
+                               control::HostNames& names, const Clock& clock,
+                               const control::Handed* handed, net::Inherited* inherited)
+    : options_(options),
+      names_(names),
+      clock_(clock),
+      jobs_(options.jobs, clock),
+      gate_(
+          std::make_shared<const MountSettings>(
+              control::with_stage(own(*live.file), live.state->composed().config)),
+          [this](TimePoint by) { ask_by(by); }, std::random_device()(), clock.now()),
+      host_(*this, gate_, std::move(live),
+            {.name = kProgramName,
+             .file = options.config,
+             .names = names,
+             .clock = clock,
+             .handed = handed,
+             .inherited = inherited}),
+      question_timer_(host_.context()),
+      drain_timer_(host_.context()) {}
+
+DirectoryMount::~DirectoryMount() {
+  if (mount_) mount_->unmount();
+  giving_.reset();
+  server_.reset();
+  forgetter_.reset();
+}
+
+Result<void> DirectoryMount::start() {
+  return predecessor_ == nullptr ? server_->start() : take_over();
 }
 
 void DirectoryMount::run() {
+  giving_->successor().start([this] { return config().restart; });
+  receive_the_rest();
   host_.run();
+  giving_->successor().stop();
+  if (predecessor_ != nullptr) predecessor_->stop();
   mount_->unmount();
   if (!unmounted_) {
-    // Threads wait for the kernel as long as files are open, and nothing else ends them.
+    // Threads wait for the kernel as long as files are open, and nothing else ends them. After a
+    // hand-over those that are left wait for the file system below.
     host_.finish();
     spdlog::shutdown();
     std::_Exit(0);
   }
+  giving_.reset();
   server_.reset();
   host_.finish();
 }
@@ -280,6 +331,7 @@ void DirectoryMount::list_clients(std::function<void(std::vector<control::Client
 }
 
 void DirectoryMount::drain(std::string_view why) {
+  if (has_left()) return host_.stop();  // the mount is another process's
   spdlog::info("{}: unmounting {}: {} requests held, {} under way", why, options_.point.directory,
                gate_.queued(), gate_.outstanding());
   draining_ = true;

@@ -12,7 +12,9 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/saved/saved_state.h"
 #include "control/admin/host_names.h"
+#include "control/handover/taker.h"
 #include "control/host/host.h"
 #include "control/host/live.h"
 #include "control/host/program.h"
@@ -21,33 +23,35 @@
 #include "fuse/posix/config.h"
 #include "fuse/posix/files/file_system.h"
 #include "fuse/posix/files/forgetter.h"
+#include "fuse/posix/handover/giving_mount.h"
 #include "fuse/posix/io_gate.h"
 #include "fuse/posix/server.h"
 #include "fuse/process_jobs.h"
+#include "net/inherited.h"
 
 namespace vpfs::fuse {
 
 // vpfs-mount posix:DIRECTORY: a stage in front of a file system that is mounted already.
 class DirectoryMount final : private control::Program {
  public:
-  // Mounts; serves nothing before run(). The error names the option, the key or the directory.
-  // `names` and `clock` outlive the mount.
-  [[nodiscard]] static Result<std::unique_ptr<DirectoryMount>> make(const MountOptions& options,
-                                                                    const Config& config,
-                                                                    control::HostNames& names,
-                                                                    const Clock& clock);
+  // Mounts; serves nothing before start(). The error names the option, the key or the directory.
+  // `names` and `clock` outlive the mount, and so does the process whose place it takes, if any.
+  [[nodiscard]] static Result<std::unique_ptr<DirectoryMount>> make(
+      const MountOptions& options, const Config& config, control::HostNames& names,
+      const Clock& clock, control::Predecessor* predecessor = nullptr);
   ~DirectoryMount() override;
   DirectoryMount(const DirectoryMount&) = delete;
   DirectoryMount& operator=(const DirectoryMount&) = delete;
 
   // Starts the threads. From then on the mount answers.
+  // In the place of another process, this process is in charge then.
   [[nodiscard]] Result<void> start();
   // Serves until it is unmounted, from outside or after SIGTERM or SIGINT.
   void run();
 
  private:
   DirectoryMount(const MountOptions& options, control::Live live, control::HostNames& names,
-                 const Clock& clock);
+                 const Clock& clock, const control::Handed* handed, net::Inherited* inherited);
 
   // control::Program
   [[nodiscard]] std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,
@@ -60,6 +64,20 @@ class DirectoryMount final : private control::Program {
   void list_clients(std::function<void(std::vector<control::Client>)> done) override;
   void drain(std::string_view why) override;
   [[nodiscard]] bool draining() const override { return draining_; }
+  void upgrade(const std::string& binary, UpgradeDone done) override;
+
+  // Hand-overs (handover/taking_over.cc).
+  [[nodiscard]] static Result<void> check_offer(const SavedState& offered,
+                                                const MountOptions& options);
+  [[nodiscard]] Result<void> take_mount(const SavedState& offered, net::Inherited& inherited);
+  [[nodiscard]] SavedState constants() const;
+  [[nodiscard]] Result<void> take_parcel(control::Predecessor::Parcel parcel);
+  [[nodiscard]] Result<void> take_over();
+  [[nodiscard]] Result<void> take_on(control::Predecessor::Everything all);
+  void receive_the_rest();
+  [[nodiscard]] Result<void> mount();
+  [[nodiscard]] Result<void> make_server(net::Inherited* inherited);
+  [[nodiscard]] bool has_left() { return giving_ && giving_->successor().has_left(); }
 
   // Any thread: the gate wants to be asked at that time.
   void ask_by(TimePoint time);
@@ -85,6 +103,9 @@ class DirectoryMount final : private control::Program {
   std::unique_ptr<MountPoint> mount_;
   std::unique_ptr<Forgetter> forgetter_;
   std::unique_ptr<Server> server_;
+  control::Predecessor* predecessor_ = nullptr;
+  std::atomic<bool> has_predecessor_ = false;  // and that one still has something
+  std::unique_ptr<GivingMount> giving_;
 };
 
 }  // namespace vpfs::fuse

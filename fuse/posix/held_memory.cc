@@ -49,6 +49,11 @@ bool HeldMemory::take_pipe(uid_t uid) {
   return true;
 }
 
+void HeldMemory::take_pipe_again(uid_t uid) {
+  const std::lock_guard lock(mutex_);
+  pipes_.take(uid, 1);
+}
+
 void HeldMemory::give_pipe_back(uid_t uid) {
   const std::lock_guard lock(mutex_);
   pipes_.give_back(uid, 1);

@@ -30,6 +30,8 @@ class HeldMemory {
   void take(uid_t uid, std::uint64_t bytes);
   void give_back(uid_t uid, std::uint64_t bytes);
   [[nodiscard]] bool take_pipe(uid_t uid);
+  // Regardless of the room: another process has taken it before.
+  void take_pipe_again(uid_t uid);
   void give_pipe_back(uid_t uid);
 
   // A buffer of full size. Some are kept when they are given back, so that the kernel need not

@@ -47,4 +47,12 @@ std::optional<InterruptedRequests::Entry> InterruptedRequests::take() {
   return entry;
 }
 
+std::vector<std::uint64_t> InterruptedRequests::numbers() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& [user, queue] : queues_) {
+    for (const Entry& each : queue) all.push_back(each.unique);
+  }
+  return all;
+}
+
 }  // namespace vpfs::fuse

@@ -41,6 +41,8 @@ class InterruptedRequests {
   [[nodiscard]] std::optional<Entry> take();
 
   [[nodiscard]] std::size_t size() const { return size_; }
+  // The kernel's numbers of all.
+  [[nodiscard]] std::vector<std::uint64_t> numbers() const;
 
  private:
   // Those whose user is not known are like a user's.

@@ -163,6 +163,7 @@ void IoGate::hold_no_more(IoRequest& request) {
 }
 
 TimePoint IoGate::release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go) {
+  if (frozen_) return kNever;
   while (!go_by_.empty() && go_by_.begin()->first <= now) {
     IoRequest& request = *held_.at(go_by_.begin()->second);
     hold_no_more(request);
@@ -256,6 +257,47 @@ std::vector<IoRequest*> IoGate::withdraw_all(TimePoint now) {
     (void)release(stage, at, all);
   });
   return all;
+}
+
+void IoGate::freeze(bool on) {
+  inspect(TimePoint::min(), [&](stage::Stage&, TimePoint) { frozen_ = on; });
+  if (!on) ask_again();
+}
+
+std::vector<IoRequest*> IoGate::held(TimePoint now) {
+  std::vector<IoRequest*> all;
+  inspect(now, [&](stage::Stage&, TimePoint) {
+    for (const auto& [unique, request] : held_) all.push_back(request);
+  });
+  return all;
+}
+
+std::vector<IoRequest*> IoGate::hand_on(TimePoint now) {
+  std::vector<IoRequest*> all;
+  act(now, [&](stage::Stage& stage, TimePoint at) {
+    while (!held_.empty()) {
+      IoRequest& request = *held_.begin()->second;
+      hold_no_more(request);
+      stage.abandon(request, at);
+      all.push_back(&request);
+    }
+  });
+  return all;
+}
+
+void IoGate::readmit(std::span<IoRequest* const> requests, TimePoint now) {
+  act(now, [&](stage::Stage& stage, TimePoint at) {
+    for (IoRequest* const each : requests) {
+      const Belonging belongs = belonging_of(*each, stage, at);
+      each->set_place(belongs.place);
+      each->traffic_class = belongs.traffic_class;
+      each->cost = settings_->cost_model.cost(each->kind, each->size);
+      each->arrival = std::min(each->arrival, at);
+      stage.readmit(*each, at);
+      stage.arrive(*each, at);
+      hold(*each);
+    }
+  });
 }
 
 }  // namespace vpfs::fuse

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -83,6 +84,16 @@ class IoGate final : public control::StageGate {
   [[nodiscard]] std::vector<IoRequest*> unlock_pages(TimePoint now, std::vector<IoRequest*>& go);
   // Files with held reads. Any thread.
   [[nodiscard]] std::size_t files_with_held_reads() const { return files_with_held_reads_; }
+  // A hand-over to another process. While the gate is frozen, nothing goes. held(): what is held
+  // then, which stays so. hand_on(): it belongs to the other process, and is the caller's to free.
+  void freeze(bool on);
+  [[nodiscard]] std::vector<IoRequest*> held(TimePoint now);
+  [[nodiscard]] std::vector<IoRequest*> hand_on(TimePoint now);
+  // The other way round, while this gate is frozen: requests that have arrived at the process
+  // before, in the order of their arrival.
+  void readmit(std::span<IoRequest* const> requests, TimePoint now);
+  void take_on(std::uint64_t jobs_not_registered) { jobs_not_registered_ = jobs_not_registered; }
+
   // All that are held, and those that go instead.
   [[nodiscard]] std::vector<IoRequest*> withdraw_all(TimePoint now);
 
@@ -127,6 +138,7 @@ class IoGate final : public control::StageGate {
   std::uint32_t last_origin_number_ = 0;
   std::uint32_t last_recording_ = 0;
   std::atomic<std::uint64_t> jobs_not_registered_ = 0;
+  bool frozen_ = false;
   std::unordered_map<std::uint64_t, IoRequest*> held_;
   HeldReads held_reads_;
   std::atomic<std::size_t> files_with_held_reads_ = 0;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "net/descriptor.h"
 
@@ -11,6 +12,10 @@ namespace vpfs::fuse {
 // copied: the pipe refers to the pages. One descriptor is both of its ends. Not thread-safe.
 class MessagePipe {
  public:
+  MessagePipe() = default;
+  // One of another process.
+  explicit MessagePipe(net::Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(descriptor_); }
   [[nodiscard]] int get() const { return descriptor_.get(); }
 

@@ -45,8 +45,11 @@ Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Cl
       requests_(options.held_requests),
       calls_(options.threads),
       scheduled_(options.threads),
+      frozen_(options.frozen),
       keeper_([this] { return add_thread(); }),
       rounds_([this] {
+        const std::lock_guard lock(rounds_mutex_);
+        if (frozen_) return true;
         const bool again = look_at_some_interrupted();
         return unlock_pages() || again;
       }) {}
@@ -79,6 +82,7 @@ Result<void> Server::start() {
     const std::lock_guard lock(handed_mutex_);
     threads_ = starting_ = 1;
   }
+  ServerThread::prepare_signal();
   may_yield_ = LowPriority::is_possible();
   if (Result<void> started = rounds_.start(); !started) return started;
   return keeper_.start();
@@ -97,7 +101,7 @@ Result<void> Server::add_thread() {
 
 Server::Role Server::next_role(ServerThread& worker) {
   const bool is_new = worker.is_new();
-  if (handed_over_ == 0 && !is_new) {
+  if (handed_over_ == 0 && !is_new && !frozen_) {
     if (waiting_readers_.fetch_add(1) < kMostReaders) return {};
     --waiting_readers_;
   }
@@ -105,6 +109,7 @@ Server::Role Server::next_role(ServerThread& worker) {
   if (is_new) --starting_;
   for (bool has_rested = false;;) {
     if (!to_do_.empty()) {
+      worker.begin_work();
       const Role role = {.request = to_do_.front()};
       to_do_.pop_front();
       --handed_over_;
@@ -112,7 +117,8 @@ Server::Role Server::next_role(ServerThread& worker) {
       return role;
     }
     if (stops_) return {.ends = true};
-    if (std::exchange(reader_is_missing_, false) || waiting_readers_ < kMostReaders) {
+    const bool reads = std::exchange(reader_is_missing_, false) || waiting_readers_ < kMostReaders;
+    if (reads && !frozen_) {
       ++waiting_readers_;
       return {};
     }
@@ -135,7 +141,7 @@ void Server::reader_left() {
 }
 
 void Server::see_to_a_reader() {
-  if (waiting_readers_ > 0 || starting_ > to_do_.size()) return;
+  if (frozen_ || waiting_readers_ > 0 || starting_ > to_do_.size()) return;
   if (sleeping_ > 0) {
     reader_is_missing_ = true;
     handed_.notify_one();
@@ -178,7 +184,9 @@ bool Server::enter_or_wait(IoRequest& request) {
 
 void Server::leave(uid_t uid, Door& door, std::vector<IoRequest*>& go) {
   const std::lock_guard lock(door.mutex);
-  door.queue.leave(uid, go);
+  door.queue.leave(uid);
+  // What waits there goes to the process that takes over.
+  if (&door != &calls_ || !frozen_) door.queue.admit(go);
 }
 
 void Server::admit(std::vector<IoRequest*>& let_go, std::vector<IoRequest*>& go) {

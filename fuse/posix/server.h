@@ -14,18 +14,22 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/saved/saved_state.h"
+#include "control/handover/giver.h"
 #include "fuse/buffer.h"
 #include "fuse/channel.h"
 #include "fuse/held_shares.h"
 #include "fuse/interrupt.h"
 #include "fuse/mount_point.h"
 #include "fuse/posix/files/file_system.h"
+#include "fuse/posix/handover/saved_requests.h"
 #include "fuse/posix/held_memory.h"
 #include "fuse/posix/interrupted_requests.h"
 #include "fuse/posix/io_gate.h"
 #include "fuse/posix/rounds.h"
 #include "fuse/posix/thread_keeper.h"
 #include "fuse/posix/thread_queue.h"
+#include "net/descriptor.h"
 
 namespace vpfs::fuse {
 
@@ -55,6 +59,7 @@ class Server {
     std::size_t largest_write = kLargestIo;
     std::size_t held_requests = 0;  // reads and writes of all users at once; 0: any number
     Interrupts interrupts = Interrupts::of_dying;
+    bool frozen = false;  // from the start on, until thaw(): another process serves the mount
   };
 
   // All outlive it. `ended` is called once, by any thread, when the directory is not mounted any
@@ -82,6 +87,25 @@ class Server {
   };
   [[nodiscard]] Load load() const;
 
+  // A hand-over to another process (handover/server_handover.cc). From freeze() on no message is
+  // read and nothing held goes, until thaw(). settle(): whether nothing is under way any more that
+  // changes what the mount knows; to be asked again and again. What still waits for the file system
+  // below then stays with this process. pack() borrows what is held and what waits for a thread,
+  // and describes in `state` what stays. leave() is the end of what was packed here.
+  void freeze();
+  void thaw();
+  [[nodiscard]] bool settle();
+  [[nodiscard]] Result<std::vector<control::PackedParcel>> pack(SavedState& state);
+  void leave();
+  // The other way round, before start(): what pack() gave. After all of it, take_on_requests() has
+  // the requests arrive, and returns how many.
+  [[nodiscard]] Result<void> take_on(const SavedState& parcel,
+                                     std::vector<net::Descriptor> descriptors);
+  [[nodiscard]] std::size_t take_on_requests(const SavedState& state);
+  // Nothing stays with the process before any more. If it is gone too early, what had stayed there
+  // fails, unless it has its answer.
+  void end_of_what_stayed(bool too_early);
+
  private:
   class ServerThread;
   friend class ServerThread;
@@ -107,6 +131,15 @@ class Server {
   void see_to_a_reader();
   [[nodiscard]] std::size_t most_threads() const;
   [[nodiscard]] ServerThread* worker_at(std::size_t index);
+  // What each thread does now; those that wait for messages come back without one.
+  [[nodiscard]] std::vector<std::uint64_t> look_at_threads();
+  // Whether a request that changes what the mount knows waits for a thread.
+  [[nodiscard]] bool has_waiting_changes();
+  struct Stays {
+    Channel* channel = nullptr;
+    std::uint64_t unique = 0;
+  };
+  [[nodiscard]] std::vector<Stays> what_stays();
 
   [[nodiscard]] Door& door_of(const IoRequest& request) {
     return request.is_scheduled ? scheduled_ : calls_;
@@ -117,7 +150,7 @@ class Server {
   // Whether a call of the user that is under way should leave the processor to others.
   [[nodiscard]] bool yields(uid_t uid);
   // Appends to `go` what may go instead.
-  static void leave(uid_t uid, Door& door, std::vector<IoRequest*>& go);
+  void leave(uid_t uid, Door& door, std::vector<IoRequest*>& go);
   // Moves what the gate has let go to `go`, except for what waits for a thread.
   void admit(std::vector<IoRequest*>& let_go, std::vector<IoRequest*>& go);
   // Has other threads do these, which have passed their door.
@@ -172,6 +205,17 @@ class Server {
   std::size_t sleeping_ = 0;
   bool reader_is_missing_ = false;
   bool stops_ = false;
+
+  // What follows is for hand-overs. While it is frozen, no thread reads and no round is made. The
+  // first mutex is locked while threads that read are interrupted, the second during a round.
+  std::atomic<bool> frozen_;
+  std::mutex reading_mutex_;
+  std::mutex rounds_mutex_;
+  std::vector<IoRequest*> packed_calls_;
+  std::vector<std::unique_ptr<Channel>> inherited_;  // of the process before: requests came there
+  std::vector<Stays> stayed_;                        // there
+  SavedData data_;                                   // of held writes
+  std::vector<IoRequest*> arriving_;                 // until thaw() those that pass no gate
 
   ThreadKeeper keeper_;
   Rounds rounds_;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -12,6 +15,7 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "fuse/credentials.h"
+#include "fuse/posix/handover/known_changes.h"
 #include "fuse/posix/low_priority.h"
 #include "net/start_thread.h"
 
@@ -59,6 +63,11 @@ bool never_waits(std::uint32_t opcode) {
          opcode == FUSE_NOTIFY_REPLY;
 }
 
+// Interrupts a thread that waits for a message. Nothing else uses it.
+int reading_signal() {
+  return SIGRTMIN + 4;
+}
+
 fuse_in_header head_of(std::span<const std::byte> message) {
   fuse_in_header head;
   std::memcpy(&head, message.data(), sizeof head);
@@ -97,10 +106,48 @@ void end_direct_io(int descriptor) {
 Server::ServerThread::ServerThread(Server& server, std::unique_ptr<Channel> channel)
     : server_(server), channel_(std::move(channel)) {}
 
+void Server::ServerThread::prepare_signal() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};  // without SA_RESTART: the call is to end
+  (void)::sigaction(reading_signal(), &action, nullptr);
+}
+
+void Server::ServerThread::interrupt_reading() {
+  if (doing(turn_) == Doing::reading) {
+    (void)::pthread_kill(thread_.native_handle(), reading_signal());
+  }
+}
+
+// The signal must not come later, in a call of the file system below. It is sent with the lock, to
+// a thread that reads. So once this thread has had the lock, none comes any more, and a call of the
+// system takes those that are on their way.
+template <typename Read>
+auto Server::ServerThread::wait_for_message(Read read) -> decltype(read()) {
+  const auto take_signals = [this] {
+    { const std::lock_guard lock(server_.reading_mutex_); }
+    (void)::sched_yield();
+  };
+  does(Doing::reading);
+  if (server_.frozen_) {
+    does(Doing::working);
+    take_signals();
+    return std::unexpected(Channel::Nothing::now);
+  }
+  auto got = read();
+  does(Doing::working);
+  if (server_.frozen_) take_signals();
+  return got;
+}
+
 Result<void> Server::ServerThread::start() {
   Result<std::thread> thread = net::start_thread([this] {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, reading_signal());
+    (void)::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     adopt_own_identity();
     run();
+    does(Doing::nothing);
   });
   VPFS_TRY(thread);
   thread_ = std::move(*thread);
@@ -121,6 +168,7 @@ Buffer& Server::ServerThread::buffer() {
 
 void Server::ServerThread::run() {
   for (;;) {
+    does(Doing::nothing);
     const Role role = server_.next_role(*this);
     if (role.ends) return;
     if (role.request != nullptr) {
@@ -129,7 +177,13 @@ void Server::ServerThread::run() {
       continue;
     }
     auto message = receive();
-    while (!message && message.error() == Channel::Nothing::now) message = receive();
+    while (!message && message.error() == Channel::Nothing::now && !server_.frozen_) {
+      message = receive();
+    }
+    if (!message && message.error() == Channel::Nothing::now) {
+      --server_.waiting_readers_;
+      continue;
+    }
     if (!message) break;
     if (!message->empty()) handle(*message);
   }
@@ -140,11 +194,11 @@ std::expected<std::span<std::byte>, Channel::Nothing> Server::ServerThread::rece
   const bool splices = !server_.memory_.is_plentiful() && server_.options_.held_pipes > 0 &&
                        inlet_.open(server_.options_.largest_write);
   if (!splices) {
-    const auto message = channel_->receive(buffer());
+    const auto message = wait_for_message([this] { return channel_->receive(buffer()); });
     if (message) server_.reader_left();
     return message;
   }
-  const auto size = channel_->receive_into(inlet_.get());
+  const auto size = wait_for_message([this] { return channel_->receive_into(inlet_.get()); });
   VPFS_TRY(size);
   server_.reader_left();
   return unpack(*size);
@@ -163,8 +217,9 @@ std::span<std::byte> Server::ServerThread::unpack(std::size_t size) {
   }
   take(sizeof head, kWriteHead);
   const auto body = body_of<fuse_write_in>(message);
-  const uid_t uid =
-      (body.write_flags & FUSE_WRITE_CACHE) != 0 ? OpenFiles::at(body.fh).opener.uid : head.uid;
+  const uid_t uid = (body.write_flags & FUSE_WRITE_CACHE) != 0
+                        ? server_.files_.files().at(body.fh).opener.uid
+                        : head.uid;
   if (server_.memory_.room_for(uid) < size - kWriteHead) {
     keep_elsewhere(head, body, size - kWriteHead);
     return {};
@@ -225,7 +280,7 @@ std::unique_ptr<IoRequest> Server::ServerThread::new_write(const fuse_in_header&
                                                            const fuse_write_in& body) {
   std::unique_ptr<IoRequest> request = new_request(head);
   request->kind = IoKind::write;
-  request->file = OpenFiles::at(body.fh).shared_from_this();
+  request->file = server_.files_.files().at(body.fh).shared_from_this();
   request->offset = body.offset;
   request->is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
   // Writes of cached pages name no user.
@@ -249,7 +304,7 @@ void Server::ServerThread::handle(std::span<std::byte> message) {
     std::uint64_t size = 0;
     if (copies) {
       const auto body = body_of<fuse_copy_file_range_in>(message);
-      request->file = OpenFiles::at(body.fh_out).shared_from_this();
+      request->file = server_.files_.files().at(body.fh_out).shared_from_this();
       size = std::min(body.len, kLargestCopy);
       request->moved = size;
     } else {
@@ -275,10 +330,10 @@ void Server::ServerThread::call(const fuse_in_header& head, std::span<std::byte>
   if (never_waits(head.opcode)) return channel_->process(message);
   // The kernel names no user when it closes a file.
   const uid_t uid = head.opcode == FUSE_RELEASE
-                        ? OpenFiles::at(body_of<fuse_release_in>(message).fh).opener.uid
+                        ? server_.files_.files().at(body_of<fuse_release_in>(message).fh).opener.uid
                         : head.uid;
   if (head.opcode == FUSE_FLUSH) {
-    OpenFile& file = OpenFiles::at(body_of<fuse_flush_in>(message).fh);
+    OpenFile& file = server_.files_.files().at(body_of<fuse_flush_in>(message).fh);
     file.closed_by = static_cast<pid_t>(head.pid);
     file.closed_at = server_.clock_.now();
   }
@@ -296,12 +351,15 @@ void Server::ServerThread::call(const fuse_in_header& head, std::span<std::byte>
     return work();
   }
   answers_through_ = nullptr;
+  through_ = channel_.get();
   uid_ = uid;
   unique_ = head.unique;
+  if (!changes_what_is_known(head.opcode)) does(Doing::staying);
   {
     const LowPriority low(synchronizes(head.opcode) && server_.yields(uid));
     channel_->process(message);
   }
+  does(Doing::working);
   unique_ = 0;
   server_.leave(uid, server_.calls_, go_);
   work();
@@ -312,7 +370,7 @@ void Server::ServerThread::handle_data(const fuse_in_header& head, std::span<std
     const auto body = body_of<fuse_read_in>(message);
     auto request = new_request(head);
     request->kind = IoKind::read;
-    request->file = OpenFiles::at(body.fh).shared_from_this();
+    request->file = server_.files_.files().at(body.fh).shared_from_this();
     request->offset = body.offset;
     request->passes_cache =
         request->file->passes_cache || (body.flags & static_cast<std::uint32_t>(O_DIRECT)) != 0;
@@ -390,7 +448,9 @@ void Server::ServerThread::perform(IoRequest& request) {
   process_ = request.process;
   uid_ = request.charged;
   answers_through_ = request.message.empty() ? request.channel : nullptr;
+  through_ = request.channel;
   unique_ = request.unique;
+  if (!changes_what_is_known(request)) does(Doing::staying);
   if (!request.message.empty()) {
     const LowPriority low(synchronizes(head_of(request.message).opcode) &&
                           server_.yields(request.charged));
@@ -400,6 +460,7 @@ void Server::ServerThread::perform(IoRequest& request) {
   } else {
     write_data(request);
   }
+  does(Doing::working);
   unique_ = 0;
 }
 

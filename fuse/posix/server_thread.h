@@ -33,11 +33,31 @@ class Server::ServerThread {
   [[nodiscard]] std::optional<Finding> look_at_interrupted(std::uint64_t unique);
   // It has not asked for what to do before. For this thread.
   [[nodiscard]] bool is_new() { return std::exchange(is_new_, false); }
+  // Handles the signal that interrupts a thread that reads.
+  static void prepare_signal();
+  // What it does, for a hand-over. Working: it may change what the mount knows. Staying: it waits
+  // for the file system below, in a call that changes nothing of that.
+  enum class Doing : std::uint8_t { nothing, reading, working, staying };
+  // It gets a request. For this thread.
+  void begin_work() { does(Doing::working); }
+  // While it is the same number, the thread has done the same.
+  [[nodiscard]] std::uint64_t turn() const { return turn_; }
+  [[nodiscard]] static Doing doing(std::uint64_t turn) { return static_cast<Doing>(turn % 4); }
+  // If it waits for a message, it comes back without one, mostly. REQUIRES: Server::reading_mutex_
+  // is locked.
+  void interrupt_reading();
+  // The request that it works on, and what the answer goes through.
+  [[nodiscard]] Stays under_way() const { return {.channel = through_, .unique = unique_}; }
+
   // It will sleep, and keeps no memory meanwhile. For this thread.
   void rest();
 
  private:
   void run();
+  void does(Doing what) { turn_ = (turn_ | 3U) + 1 + static_cast<std::uint64_t>(what); }
+  // Waits for a message with `read`. Nothing::now too while the server is frozen.
+  template <typename Read>
+  [[nodiscard]] auto wait_for_message(Read read) -> decltype(read());
   // The next message in the buffer; empty if it is dealt with already.
   [[nodiscard]] std::expected<std::span<std::byte>, Channel::Nothing> receive();
   // The same of a message in the inlet.
@@ -76,6 +96,8 @@ class Server::ServerThread {
   // The request under way; 0: none.
   std::atomic<std::uint64_t> unique_ = 0;
   std::atomic<Channel*> answers_through_ = nullptr;
+  std::atomic<Channel*> through_ = nullptr;
+  std::atomic<std::uint64_t> turn_ = 0;  // Doing, and above it how often that has changed
   std::atomic<pid_t> process_ = 0;
   std::atomic<uid_t> uid_ = 0;  // that it counts for
   std::thread thread_;

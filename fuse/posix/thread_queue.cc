@@ -39,8 +39,7 @@ bool ThreadQueue::enter_or_wait(IoRequest& request) {
   return false;
 }
 
-void ThreadQueue::leave(uid_t uid, std::vector<IoRequest*>& go) {
-  shares_.give_back(uid, 1);
+void ThreadQueue::admit(std::vector<IoRequest*>& go) {
   // Requests that wait have no room unless another has just left, so each user is asked until a
   // round finds no room for any.
   for (std::size_t refused = 0; refused < turns_.size();) {
@@ -86,9 +85,14 @@ IoRequest* ThreadQueue::withdraw(std::uint64_t unique) {
   return request;
 }
 
-std::vector<IoRequest*> ThreadQueue::withdraw_all() {
+std::vector<IoRequest*> ThreadQueue::all() const {
   std::vector<IoRequest*> all;
   for (const auto& [unique, request] : waiting_) all.push_back(request);
+  return all;
+}
+
+std::vector<IoRequest*> ThreadQueue::withdraw_all() {
+  std::vector<IoRequest*> all = this->all();
   waiting_.clear();
   queues_.clear();
   turns_.clear();

@@ -30,13 +30,21 @@ class ThreadQueue {
   // the processor to theirs.
   [[nodiscard]] bool yields(uid_t uid) const;
   // A user has one thread less. Appends to `go` those that have entered instead: mostly one.
-  void leave(uid_t uid, std::vector<IoRequest*>& go);
+  void leave(uid_t uid, std::vector<IoRequest*>& go) {
+    leave(uid);
+    admit(go);
+  }
+  // The same in parts: none enters before admit().
+  void leave(uid_t uid) { shares_.give_back(uid, 1); }
+  void admit(std::vector<IoRequest*>& go);
 
   // The holder of a request that waits here under the kernel's number.
   [[nodiscard]] std::optional<Holder> holder_of(std::uint64_t unique) const;
   // Takes a waiting request out. Null: it does not wait any more.
   [[nodiscard]] IoRequest* withdraw(std::uint64_t unique);
   [[nodiscard]] std::vector<IoRequest*> withdraw_all();
+  // Those that wait here; they go on waiting.
+  [[nodiscard]] std::vector<IoRequest*> all() const;
 
   [[nodiscard]] std::size_t busy() const { return shares_.taken(); }
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -80,6 +81,27 @@ void MountProcess::start() {
   process_.emplace(command_);
   ASSERT_TRUE(process_->wait_for_line("ready at", std::chrono::seconds(30)))
       << process_->output() << process_->errors();
+}
+
+Process MountProcess::hand_over() {
+  std::vector<std::string> command = command_;
+  command.insert(command.end(), {"--take-over", restart_socket()});
+  Process next(command);
+  if (!next.wait_for_line("ready at", std::chrono::seconds(30))) {
+    throw std::runtime_error("no process takes over: " + next.errors() + process_->errors());
+  }
+  Process old = std::move(*process_);
+  *process_ = std::move(next);
+  return old;
+}
+
+Process MountProcess::fail_to_hand_over(std::vector<std::string> command) {
+  command.insert(command.end(), {"--take-over", restart_socket()});
+  Process next(command);
+  if (!next.wait(std::chrono::seconds(30))) {
+    throw std::runtime_error("it has not failed: " + next.errors());
+  }
+  return next;
 }
 
 void MountProcess::stop() {

@@ -62,6 +62,13 @@ class MountProcess {
 
   [[nodiscard]] bool is_mounted() const;
   void start();
+  // Another process takes over (its configuration has {socket}). Returns the one before, which may
+  // have something left. Throws if that fails.
+  [[nodiscard]] Process hand_over();
+  // The same that must fail, with other arguments. Returns the process that failed.
+  [[nodiscard]] Process fail_to_hand_over(std::vector<std::string> command);
+  [[nodiscard]] std::string restart_socket() const { return socket() + ".restart"; }
+  [[nodiscard]] const std::vector<std::string>& command() const { return command_; }
   // SIGTERM, and the program's end.
   void stop();
   // SIGKILL. The test unmounts nothing then.

@@ -60,9 +60,11 @@ int change_owner(const net::Descriptor& object, const struct stat& wanted, int w
 }
 
 // A process that has the file open for writing may cut it, whatever its mode says now.
-int change_size(const net::Descriptor& object, off_t size, const fuse_file_info* info) {
-  const int result = info != nullptr ? ::ftruncate(OpenFiles::at(info->fh).descriptor.get(), size)
-                                     : ::truncate(PosixFileSystem::path_to(object).c_str(), size);
+int change_size(PosixFileSystem& files, const net::Descriptor& object, off_t size,
+                const fuse_file_info* info) {
+  const int result = info != nullptr
+                         ? ::ftruncate(files.files().at(info->fh).descriptor.get(), size)
+                         : ::truncate(PosixFileSystem::path_to(object).c_str(), size);
   return result == 0 ? 0 : errno;
 }
 
@@ -110,7 +112,7 @@ void setattr(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, stru
     problem = change_mode(inode, object, wanted->st_mode);
   }
   if (problem == 0 && (which & FUSE_SET_ATTR_SIZE) != 0) {
-    problem = change_size(object, wanted->st_size, info);
+    problem = change_size(files, object, wanted->st_size, info);
   }
   if (problem == 0 && (which & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |
                                 FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)) != 0) {

@@ -25,7 +25,8 @@ void opendir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse
     return;
   }
   (void)opened.release();
-  info->fh = files.directories().add(std::make_shared<OpenDirectory>(stream, std::move(place)));
+  info->fh = files.directories().add(
+      std::make_shared<OpenDirectory>(stream, fuse_req_ctx(request)->uid, std::move(place)));
   if (fuse_reply_open(request, info) != 0) files.directories().close(info->fh);
 }
 
@@ -35,7 +36,7 @@ void releasedir(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info)
 }
 
 void fsyncdir(fuse_req_t request, fuse_ino_t /*number*/, int only_data, fuse_file_info* info) {
-  const int descriptor = ::dirfd(OpenDirectories::at(info->fh).stream);
+  const int descriptor = ::dirfd(file_system_of(request).directories().at(info->fh).stream);
   const int result = only_data != 0 ? ::fdatasync(descriptor) : ::fsync(descriptor);
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
@@ -107,7 +108,7 @@ class Listing {
 
 void list(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, std::size_t size,
           off_t offset, const fuse_file_info& info, bool with_attributes) {
-  OpenDirectory& directory = OpenDirectories::at(info.fh);
+  OpenDirectory& directory = files.directories().at(info.fh);
   if (offset != directory.offset) {
     ::seekdir(directory.stream, offset);
     directory.offset = offset;

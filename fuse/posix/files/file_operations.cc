@@ -44,6 +44,7 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
   info.keep_cache = known && is_unchanged(files.inodes(), inode, now, wall_clock_now()) ? 1U : 0U;
   info.direct_io = files.has_direct_io() && (info.flags & O_DIRECT) != 0 ? 1U : 0U;
   file->passes_cache = (info.flags & O_DIRECT) != 0;
+  file->inode = files.number_of(inode);
   file->use = files.file_users().begin(files.number_of(inode), file->opener.uid);
   file->has_id_bits = known && (now.st_mode & (S_ISUID | S_ISGID)) != 0;
   info.fh = files.files().add(std::move(file));
@@ -128,7 +129,7 @@ void create(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const
 
 // The file below says now what it could not write.
 void flush(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
-  const int another = ::dup(OpenFiles::at(info->fh).descriptor.get());
+  const int another = ::dup(file_system_of(request).files().at(info->fh).descriptor.get());
   fuse_reply_err(request, another >= 0 && ::close(another) == 0 ? 0 : errno);
 }
 
@@ -138,20 +139,21 @@ void release(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
 }
 
 void fsync(fuse_req_t request, fuse_ino_t /*number*/, int only_data, fuse_file_info* info) {
-  const int descriptor = OpenFiles::at(info->fh).descriptor.get();
+  const int descriptor = file_system_of(request).files().at(info->fh).descriptor.get();
   const int result = only_data != 0 ? ::fdatasync(descriptor) : ::fsync(descriptor);
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
 
-void fallocate(fuse_req_t request, PosixFileSystem& /*files*/, fuse_ino_t /*number*/, int mode,
+void fallocate(fuse_req_t request, PosixFileSystem& files, fuse_ino_t /*number*/, int mode,
                off_t offset, off_t length, fuse_file_info* info) {
-  const int result = ::fallocate(OpenFiles::at(info->fh).descriptor.get(), mode, offset, length);
+  const int result = ::fallocate(files.files().at(info->fh).descriptor.get(), mode, offset, length);
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
 
 void lseek(fuse_req_t request, fuse_ino_t /*number*/, off_t offset, int whence,
            fuse_file_info* info) {
-  const off_t found = ::lseek(OpenFiles::at(info->fh).descriptor.get(), offset, whence);
+  const off_t found =
+      ::lseek(file_system_of(request).files().at(info->fh).descriptor.get(), offset, whence);
   if (found < 0) {
     fuse_reply_err(request, errno);
   } else {
@@ -159,12 +161,12 @@ void lseek(fuse_req_t request, fuse_ino_t /*number*/, off_t offset, int whence,
   }
 }
 
-void copy_file_range(fuse_req_t request, PosixFileSystem& /*files*/, fuse_ino_t /*from*/,
+void copy_file_range(fuse_req_t request, PosixFileSystem& files, fuse_ino_t /*from*/,
                      off_t from_offset, fuse_file_info* from, fuse_ino_t /*to*/, off_t to_offset,
                      fuse_file_info* to, std::size_t size, int flags) {
   const ssize_t copied =
-      ::copy_file_range(OpenFiles::at(from->fh).descriptor.get(), &from_offset,
-                        OpenFiles::at(to->fh).descriptor.get(), &to_offset,
+      ::copy_file_range(files.files().at(from->fh).descriptor.get(), &from_offset,
+                        files.files().at(to->fh).descriptor.get(), &to_offset,
                         std::min(size, kLargestCopy), static_cast<unsigned>(flags));
   if (copied < 0) {
     fuse_reply_err(request, errno);

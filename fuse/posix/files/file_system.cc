@@ -57,18 +57,21 @@ Inodes::Limits limits_for(bool shared) {
 }  // namespace
 
 Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open(Options options, ProcessJobs& jobs,
-                                                               const Clock& clock) {
+                                                               const Clock& clock, Handed* handed) {
   const auto problem = [](const std::string& what) {
     return fail(fmt::format("{}: {}", what, std::generic_category().message(errno)),
                 {errno, std::generic_category()});
   };
-  net::Descriptor root(::open(options.source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  net::Descriptor root =
+      handed != nullptr
+          ? std::move(handed->root)
+          : net::Descriptor(::open(options.source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return problem(options.source);
   struct stat attributes = {};
   if (::fstat(root.get(), &attributes) != 0) return problem(options.source);
   net::Descriptor descriptors(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!descriptors) return problem("/proc/self/fd");
-  const bool has_acl = options.acl && has_acl_at(root);
+  const bool has_acl = handed != nullptr ? handed->has_acl : options.acl && has_acl_at(root);
   std::unique_ptr<PosixFileSystem> files(new PosixFileSystem(
       std::move(options), std::move(root), attributes, std::move(descriptors), jobs, clock));
   files->has_acl_ = has_acl;
@@ -98,13 +101,11 @@ const fuse_lowlevel_ops& PosixFileSystem::operations() {
 }
 
 Inode& PosixFileSystem::inode(fuse_ino_t number) {
-  if (number == FUSE_ROOT_ID) return inodes_.root();
-  return *reinterpret_cast<Inode*>(number);  // NOLINT: number_of() made it
+  return inodes_.at(number);
 }
 
 fuse_ino_t PosixFileSystem::number_of(const Inode& inode) {
-  if (&inode == &inodes_.root()) return FUSE_ROOT_ID;
-  return reinterpret_cast<fuse_ino_t>(&inode);  // NOLINT: the kernel's name for it
+  return inode.node;
 }
 
 int PosixFileSystem::look_up(fuse_ino_t parent, const char* name, uid_t user,

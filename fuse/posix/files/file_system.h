@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -11,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/saved/saved_state.h"
 #include "fuse/credentials.h"
 #include "fuse/posix/files/inodes.h"
 #include "fuse/posix/files/open_file.h"
@@ -37,9 +41,32 @@ class PosixFileSystem {
   };
 
   // The jobs and the clock outlive it.
+  // In the place of another process: its directory below, which another mount may hide by now, and
+  // what that one has told the kernel.
+  struct Handed {
+    net::Descriptor root;
+    bool has_acl = false;
+  };
   [[nodiscard]] static Result<std::unique_ptr<PosixFileSystem>> open(Options options,
                                                                      ProcessJobs& jobs,
-                                                                     const Clock& clock);
+                                                                     const Clock& clock,
+                                                                     Handed* handed = nullptr);
+
+  // A hand-over (files_handover.cc). The directory below, for Handed.
+  [[nodiscard]] ObjectPath root_path() { return inodes_.path(inodes_.root()); }
+  // What is open: parts with their descriptors, which `keeps` has open.
+  struct SavedPart {
+    SavedState state;
+    std::vector<int> descriptors;
+    std::shared_ptr<const void> keeps;
+  };
+  [[nodiscard]] std::vector<SavedPart> save_open();
+  // Objects, by their numbers.
+  [[nodiscard]] std::vector<SavedPart> save_objects(std::span<const std::uint64_t> nodes);
+  // The other way round; restored() is the end.
+  [[nodiscard]] Result<void> restore(const SavedState& part,
+                                     std::vector<net::Descriptor> descriptors);
+  void restored();
   // For MountPoint, with the file system as their owner.
   [[nodiscard]] static const fuse_lowlevel_ops& operations();
 
@@ -75,6 +102,9 @@ class PosixFileSystem {
   [[nodiscard]] bool has_acl() const { return has_acl_; }
 
  private:
+  [[nodiscard]] Result<void> restore_file(const SavedState& from, net::Descriptor descriptor);
+  [[nodiscard]] Result<void> restore_directory(const SavedState& from, net::Descriptor descriptor);
+
   PosixFileSystem(Options options, net::Descriptor root, const struct stat& attributes,
                   net::Descriptor descriptors, ProcessJobs& jobs, const Clock& clock);
 

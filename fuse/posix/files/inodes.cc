@@ -39,6 +39,7 @@ Inodes::Inodes(net::Descriptor root, const struct stat& attributes, Limits limit
   const auto place = all_.try_emplace(std::move(name), std::make_unique<Inode>()).first;
   root_ = place->second.get();
   root_->name = &place->first;
+  root_->node = kRoot;
   root_->number = attributes.st_ino;
   root_->type = attributes.st_mode & S_IFMT;
   root_->lookups = 1;
@@ -73,6 +74,7 @@ Inode* Inodes::look_up_known(int directory, const char* name, struct stat& attri
   const auto found = all_.find(wanted);
   if (found == all_.end() || found->second->number != attributes.st_ino) return nullptr;
   ++found->second->lookups;
+  note(*found->second);
   return found->second.get();
 }
 
@@ -98,6 +100,7 @@ Inode* Inodes::look_up(net::Descriptor opened, const struct stat& attributes, co
     found = place->second.get();
     ++found->lookups;
     if (is_new) {
+      found->node = numbers_.add(*found);
       found->name = &place->first;
       found->number = attributes.st_ino;
       found->type = attributes.st_mode & S_IFMT;
@@ -110,6 +113,7 @@ Inode* Inodes::look_up(net::Descriptor opened, const struct stat& attributes, co
       }
       keep_open(*found, std::make_shared<const net::Descriptor>(std::move(opened)), closes);
     }
+    note(*found);
   }
   if (many && tell_) tell_(cause.user);
   return found;
@@ -136,7 +140,12 @@ void Inodes::forget(Inode& inode, std::uint64_t lookups) {
   if (&inode == root_) return;
   VPFS_ASSERT(inode.lookups >= lookups);
   inode.lookups -= lookups;
+  note(inode);
   if (inode.lookups > 0) return;
+  gone = take_out(inode);
+}
+
+std::unique_ptr<Inode> Inodes::take_out(Inode& inode) {
   const bool pinned = inode.name->is_pinned();
   if (pinned) {
     const auto all = pinned_.find(inode.user);
@@ -149,9 +158,11 @@ void Inodes::forget(Inode& inode, std::uint64_t lookups) {
   } else if (inode.path) {
     open_.erase(inode.place);
   }
+  numbers_.remove(inode.node);
   const auto found = all_.find(*inode.name);
-  gone = std::move(found->second);
+  std::unique_ptr<Inode> gone = std::move(found->second);
   all_.erase(found);
+  return gone;
 }
 
 ObjectPath Inodes::path(Inode& inode) {
@@ -185,6 +196,7 @@ bool Inodes::is_unchanged(Inode& inode, const struct stat& now, bool settled) {
                     inode.seen_changed.tv_nsec == now.st_mtim.tv_nsec;
   inode.seen_size = settled ? now.st_size : -1;
   inode.seen_changed = now.st_mtim;
+  note(inode);
   return same;
 }
 
@@ -205,6 +217,11 @@ void Inodes::give_descriptor_back(uid_t user) {
   const std::lock_guard lock(mutex_);
   shares_.give_back(user, 1);
   if (waiting_ > 0) room_.notify_all();
+}
+
+void Inodes::take_descriptor_again(uid_t user) {
+  const std::lock_guard lock(mutex_);
+  shares_.take(user, 1);
 }
 
 void Inodes::slow_down(std::unique_lock<std::mutex>& lock, uid_t user) {

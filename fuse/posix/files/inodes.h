@@ -10,16 +10,25 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <sys/stat.h>
 
+#include "base/result.h"
 #include "fuse/posix/files/file_handle.h"
+#include "fuse/posix/files/numbered.h"
 #include "fuse/user_shares.h"
 #include "net/descriptor.h"
+
+namespace vpfs {
+class ByteReader;
+}  // namespace vpfs
 
 namespace vpfs::fuse {
 
@@ -45,6 +54,7 @@ struct ObjectName {
 // to the table, except for those that never change.
 struct Inode {
   const ObjectName* name = nullptr;   // the table's own; never changes
+  std::uint64_t node = 0;             // the kernel's number of it; never changes
   ino_t number = 0;                   // never changes
   mode_t type = 0;                    // S_IFMT of its mode; never changes
   std::uint64_t lookups = 0;          // of the kernel
@@ -59,6 +69,8 @@ struct Inode {
   // What the last open saw, for the page cache (see OpenFile).
   timespec seen_changed = {};
   off_t seen_size = -1;
+
+  bool is_noted = false;  // among the changes for a successor
 };
 
 // All of them. A known object takes memory, and no descriptor: those that calls have used lately
@@ -81,6 +93,10 @@ class Inodes {
   Inodes(net::Descriptor root, const struct stat& attributes, Limits limits);
 
   [[nodiscard]] Inode& root() { return *root_; }
+  // The object that the kernel knows by a number; look_up() gave it. Takes no lock.
+  [[nodiscard]] Inode& at(std::uint64_t node) {
+    return node == kRoot ? *root_ : *numbers_.at(node);
+  }
   [[nodiscard]] dev_t root_device() const { return root_->name->device; }
 
   // One more look-up by the kernel of what a directory has under a name, with its attributes. Null
@@ -115,6 +131,8 @@ class Inodes {
   // A descriptor for a file that a user opens. False: it has as many as it may (ENFILE).
   [[nodiscard]] bool take_descriptor(uid_t user, Patience patience);
   void give_descriptor_back(uid_t user);
+  // Whatever the user has: it is one that a predecessor has given.
+  void take_descriptor_again(uid_t user);
 
   // Called when a user has many objects that stay open, by the thread that opened one more; it must
   // only post. Set before threads use the table.
@@ -136,6 +154,26 @@ class Inodes {
   // than it asks for.
   [[nodiscard]] bool knows_enough(uid_t user) const;
 
+  // For a successor in another process, which has the same numbers. note_changes(): from now on
+  // what changes is noted; it gives the numbers that are known. take_changes(): those that have
+  // changed since then, or are gone. save() writes some of the numbers from `next` on, those that
+  // are known, and moves `next` behind them.
+  static constexpr std::size_t kMostOpenAtOnce = 250;
+  struct Saved {
+    std::string records;
+    std::vector<ObjectPath> open;  // of those that are open, in the order of their records
+  };
+  [[nodiscard]] std::vector<std::uint64_t> note_changes();
+  [[nodiscard]] std::vector<std::uint64_t> take_changes();
+  [[nodiscard]] Saved save(std::span<const std::uint64_t> nodes, std::size_t& next);
+  // The other way round, before any look-up. What has changed since it came is dropped first, and
+  // restored() comes last.
+  void drop(std::span<const std::uint64_t> nodes);
+  [[nodiscard]] Result<void> restore(std::string_view records, std::vector<net::Descriptor> open);
+  void restored();
+  // Whether objects are opened by their handles here.
+  [[nodiscard]] bool has_handles() const { return anchor_.descriptor() >= 0; }
+
   [[nodiscard]] std::size_t size() const;
   // Objects that are open, for calls on them or because they stay so.
   [[nodiscard]] std::size_t open_objects() const;
@@ -147,6 +185,14 @@ class Inodes {
     }
   };
 
+  // REQUIRES of these: mutex_ is locked.
+  void note(Inode& inode) {
+    if (!notes_ || std::exchange(inode.is_noted, true)) return;
+    changed_.push_back(inode.node);
+  }
+  [[nodiscard]] std::unique_ptr<Inode> take_out(Inode& inode);
+  [[nodiscard]] bool restore(ByteReader& record, std::vector<net::Descriptor>& open,
+                             std::size_t& used);
   [[nodiscard]] std::uint64_t free_descriptors() const;
   [[nodiscard]] bool may_take(uid_t user) const;
   [[nodiscard]] bool may_stay_open(uid_t user) const;
@@ -179,6 +225,10 @@ class Inodes {
   // directory.
   std::array<std::unordered_set<uid_t>, 2> in_vain_;
   Inode* root_ = nullptr;
+  static constexpr std::uint64_t kRoot = 1;  // FUSE_ROOT_ID
+  Numbered<Inode> numbers_{kRoot + 1};
+  bool notes_ = false;
+  std::vector<std::uint64_t> changed_;
 };
 
 }  // namespace vpfs::fuse

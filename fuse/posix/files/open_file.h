@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,9 +11,9 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "fuse/handles.h"
 #include "fuse/posix/files/file_users.h"
 #include "fuse/posix/files/inodes.h"
+#include "fuse/posix/files/numbered.h"
 #include "net/descriptor.h"
 
 namespace vpfs::fuse {
@@ -32,6 +33,14 @@ class OpenPlace {
   OpenPlace(Inodes& inodes, uid_t user, Inodes::Patience patience)
       : inodes_(inodes.take_descriptor(user, patience) ? &inodes : nullptr), user_(user) {
     if (inodes_ == nullptr) errno = ENFILE;
+  }
+  // Whatever the user has: another process has given it before.
+  [[nodiscard]] static OpenPlace given_before(Inodes& inodes, uid_t user) {
+    OpenPlace place;
+    inodes.take_descriptor_again(user);
+    place.inodes_ = &inodes;
+    place.user_ = user;
+    return place;
   }
   OpenPlace(OpenPlace&& other) noexcept
       : inodes_(std::exchange(other.inodes_, nullptr)), user_(other.user_) {}
@@ -55,6 +64,8 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   OpenPlace place;  // given back after the descriptor is closed
   FileUsers::Use use;
   net::Descriptor descriptor;
+  std::uint64_t number = 0;  // the kernel's, of the open file and of the object
+  std::uint64_t inode = 0;
   Opener opener;
   // It had a set-user-id or set-group-id bit, which the file system below may clear with a write.
   bool has_id_bits = false;
@@ -63,21 +74,24 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   std::atomic<TimePoint> closed_at = TimePoint();
   std::atomic<pid_t> closed_by = 0;
 };
-using OpenFiles = Handles<OpenFile>;
+using OpenFiles = OpenObjects<OpenFile>;
 using OpenFilePtr = OpenFiles::Pointer;
 
 // The kernel asks for one listing at a time.
 struct OpenDirectory {
-  OpenDirectory(DIR* opened, OpenPlace held) : place(std::move(held)), stream(opened) {}
+  OpenDirectory(DIR* opened, uid_t opener, OpenPlace held)
+      : place(std::move(held)), uid(opener), stream(opened) {}
   ~OpenDirectory() { ::closedir(stream); }
   OpenDirectory(const OpenDirectory&) = delete;
   OpenDirectory& operator=(const OpenDirectory&) = delete;
 
   OpenPlace place;
+  const uid_t uid;           // that opened it
+  std::uint64_t number = 0;  // the kernel's
   DIR* stream;
-  off_t offset = 0;
+  off_t offset = 0;        // negative: not known, another process has read it before
   dirent* next = nullptr;  // did not fit into the last answer
 };
-using OpenDirectories = Handles<OpenDirectory>;
+using OpenDirectories = OpenObjects<OpenDirectory>;
 
 }  // namespace vpfs::fuse

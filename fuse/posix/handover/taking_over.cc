@@ -1,0 +1,128 @@
+// The part of DirectoryMount that takes another process's place, and gives its own away.
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/result.h"
+#include "fuse/posix/directory_mount.h"
+#include "fuse/posix/message_pipe.h"
+
+namespace vpfs::fuse {
+
+// The descriptors of the mount, and what the kernel has been told of it.
+Result<void> DirectoryMount::take_mount(const SavedState& offered, net::Inherited& inherited) {
+  if (offered.number("has_handles") != 0 && !files_->inodes().has_handles()) {
+    return fail("this process may not open objects by their handles, as the running one does");
+  }
+  auto point = MountPoint::take_over(options_.point, PosixFileSystem::operations(), files_.get(),
+                                     {.device = inherited.take(GivingMount::kDevice),
+                                      .unmounter = inherited.take(GivingMount::kUnmounter),
+                                      .greeting = std::string(offered.text("greeting")),
+                                      .options = std::string(offered.text("options"))});
+  VPFS_TRY(point);
+  mount_ = std::move(*point);
+  largest_write_ = offered.number("largest_write");
+  held_requests_ = offered.number("held_requests");
+  if (MessagePipe::largest_write() < largest_write_) {
+    return fail("this process may have no pipes as large as those of the running one");
+  }
+  return {};
+}
+
+Result<void> DirectoryMount::check_offer(const SavedState& offered, const MountOptions& options) {
+  if (offered.text("source") == options.source &&
+      offered.text("directory") == options.point.directory) {
+    return {};
+  }
+  return fail(fmt::format("the running program shows {} at {}, and this one would show {} at {}",
+                          offered.text("source"), offered.text("directory"), options.source,
+                          options.point.directory));
+}
+
+SavedState DirectoryMount::constants() const {
+  SavedState state;
+  state.set("source", options_.source);
+  state.set("directory", options_.point.directory);
+  state.set("largest_write", std::uint64_t{largest_write_});
+  state.set("held_requests", std::uint64_t{held_requests_});
+  return state;
+}
+
+Result<void> DirectoryMount::take_parcel(control::Predecessor::Parcel parcel) {
+  const std::string_view what = parcel.state.text("what");
+  const bool is_of_server = what == "channels" || what == "data" || what == "requests";
+  return is_of_server ? server_->take_on(parcel.state, std::move(parcel.descriptors))
+                      : files_->restore(parcel.state, std::move(parcel.descriptors));
+}
+
+Result<void> DirectoryMount::take_over() {
+  const auto give_up = [this](const vpfs::Error& why) {
+    predecessor_->tell_failure(why.message);
+    return std::unexpected(why);
+  };
+  gate_.freeze(true);
+  if (const Result<void> early = predecessor_->receive_early(
+          [this](control::Predecessor::Parcel each) { return take_parcel(std::move(each)); });
+      !early) {
+    return give_up(early.error());
+  }
+  VPFS_TRY(predecessor_->tell_ready());
+  Result<control::Predecessor::Everything> all = predecessor_->receive();
+  if (!all) return give_up(all.error());
+  if (const Result<void> taken = take_on(std::move(*all)); !taken) return give_up(taken.error());
+  VPFS_TRY(predecessor_->tell_taken());
+  mount_->take_charge();
+  server_->thaw();
+  return {};
+}
+
+Result<void> DirectoryMount::take_on(control::Predecessor::Everything all) {
+  const SavedState& stage_state = all.state.child("stage");
+  const SavedState& own = all.state.child("mount");
+  host_.take_on(all.state);
+  gate_.take_on(own.number("jobs_not_registered"));
+  gate_.act(clock_.now(),
+            [&](stage::Stage& stage, TimePoint at) { stage.restore(stage_state, at); });
+  for (control::Predecessor::Parcel& each : all.parcels) VPFS_TRY(take_parcel(std::move(each)));
+  files_->restored();
+  const std::size_t requests = server_->take_on_requests(own);
+  gate_.act(clock_.now(),
+            [&](stage::Stage& stage, TimePoint at) { stage.restore_schedulers(stage_state, at); });
+  // Its threads wait until this process is in charge.
+  VPFS_TRY(server_->start());
+  spdlog::info("took over {} open files, {} known objects and {} held requests",
+               files_->files().size(), files_->inodes().size(), requests);
+  return {};
+}
+
+void DirectoryMount::receive_the_rest() {
+  if (predecessor_ == nullptr) return;
+  has_predecessor_ = true;
+  predecessor_->receive_the_rest(
+      {.parcel = [](control::Predecessor::Parcel) {},
+       .changes =
+           [this](const SavedState& changes) {
+             gate_.act(clock_.now(),
+                       [&](stage::Stage& stage, TimePoint at) { stage.take_changes(changes, at); });
+             server_->ask_again();
+           },
+       .end =
+           [this](bool as_planned) {
+             if (!as_planned) spdlog::warn("the process before is gone, with what was left there");
+             gate_.act(clock_.now(),
+                       [&](stage::Stage& stage, TimePoint) { stage.vacate_predecessor(); });
+             server_->end_of_what_stayed(!as_planned);
+             server_->ask_again();
+             has_predecessor_ = false;
+           }});
+}
+
+void DirectoryMount::upgrade(const std::string& binary, UpgradeDone done) {
+  if (!giving_) return done(fail("this mount has not begun to serve yet"));
+  std::vector<std::string> arguments = {"posix:" + options_.source, options_.point.directory, "-f"};
+  for (const std::string& each : options_.lists) arguments.insert(arguments.end(), {"-o", each});
+  giving_->successor().start_program(binary, arguments, std::move(done));
+}
+
+}  // namespace vpfs::fuse
