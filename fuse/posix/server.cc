@@ -254,11 +254,14 @@ Server::Finding Server::look_at_interrupted(std::uint64_t unique) {
     if (!obeys(options_.interrupts, holder->process)) return waits(*holder);
     return answer_interrupted(withdraw_waiting(unique, *door));
   }
-  const std::lock_guard lock(workers_mutex_);
-  for (const std::unique_ptr<ServerThread>& worker : workers_) {
-    if (const std::optional<Finding> finding = worker->look_at_interrupted(unique)) return *finding;
+  {
+    const std::lock_guard lock(workers_mutex_);
+    for (const std::unique_ptr<ServerThread>& worker : workers_) {
+      const std::optional<Finding> finding = worker->look_at_interrupted(unique);
+      if (finding) return *finding;
+    }
   }
-  return {.state = Finding::State::missing};
+  return look_at_what_stayed(unique);
 }
 
 Server::Finding Server::answer_interrupted(std::unique_ptr<IoRequest> request) {

@@ -102,9 +102,8 @@ class Server {
   [[nodiscard]] Result<void> take_on(const SavedState& parcel,
                                      std::vector<net::Descriptor> descriptors);
   [[nodiscard]] std::size_t take_on_requests(const SavedState& state);
-  // Nothing stays with the process before any more. If it is gone too early, what had stayed there
-  // fails, unless it has its answer.
-  void end_of_what_stayed(bool too_early);
+  // The process before is gone: what had stayed there fails, unless it has its answer.
+  void end_of_what_stayed();
 
  private:
   class ServerThread;
@@ -138,8 +137,12 @@ class Server {
   struct Stays {
     Channel* channel = nullptr;
     std::uint64_t unique = 0;
+    Holder holder = {};
+    bool is_data = false;  // so it may be answered before its end
   };
   [[nodiscard]] std::vector<Stays> what_stays();
+  // As look_at_interrupted(), of one that has stayed with the process before.
+  [[nodiscard]] Finding look_at_what_stayed(std::uint64_t unique);
 
   [[nodiscard]] Door& door_of(const IoRequest& request) {
     return request.is_scheduled ? scheduled_ : calls_;

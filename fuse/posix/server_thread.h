@@ -47,7 +47,12 @@ class Server::ServerThread {
   // is locked.
   void interrupt_reading();
   // The request that it works on, and what the answer goes through.
-  [[nodiscard]] Stays under_way() const { return {.channel = through_, .unique = unique_}; }
+  [[nodiscard]] Stays under_way() const {
+    return {.channel = through_,
+            .unique = unique_,
+            .holder = {.process = process_, .uid = uid_},
+            .is_data = answers_through_ != nullptr};
+  }
 
   // It will sleep, and keeps no memory meanwhile. For this thread.
   void rest();

@@ -36,7 +36,7 @@ rules:
   - match: {uid: 1002}
     virtual_pfs: slow
 )";
-// A write of half a MiB takes two seconds.
+// A write of half a MiB waits for two seconds after another.
 constexpr const char* kSlowDisk = R"(
 mount: {status_file: "{status_file}"}
 control: {socket: "{socket}"}
@@ -118,7 +118,7 @@ TEST_F(MountUpgradeFaults, AProcessThatIsGoneAfterAnyStepLeavesTheOldOneAsItWas)
   CallOf held(kMallory, [slow] {
     const int file = ::open(slow.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     const std::string block(1 << 20, 'x');
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 2; ++i) {
       if (::write(file, block.data(), block.size()) < 0) return errno;
     }
     return ::close(file);
@@ -139,7 +139,7 @@ TEST_F(MountUpgradeFaults, AProcessThatIsGoneAfterAnyStepLeavesTheOldOneAsItWas)
     }
   }
   EXPECT_EQ(held.result(20s), 0);
-  EXPECT_EQ(fs::file_size(mount.below() / "slow"), std::uintmax_t{3} << 20);
+  EXPECT_EQ(fs::file_size(mount.below() / "slow"), std::uintmax_t{2} << 20);
   ::close(kept);
   EXPECT_EQ(mount.idle_status()["busy_threads"], 0);
   Process old = mount.hand_over();
@@ -207,7 +207,7 @@ class MountUpgradeSlowBelow : public MountUpgradeFaults {
     outer_.reset();
     inner_.reset();
   }
-  // Writes so many blocks of half a MiB.
+  // Writes so many blocks of half a MiB. The second one waits.
   CallOf write_slowly(int count) {
     const std::string name = outer_->path() / "slow";
     CallOf call(kMallory, [name, count] {
@@ -228,14 +228,23 @@ class MountUpgradeSlowBelow : public MountUpgradeFaults {
 };
 
 TEST_F(MountUpgradeSlowBelow, ACallThatWaitsBelowEndsInTheOldProcess) {
-  CallOf slow = write_slowly(1);
+  CallOf slow = write_slowly(2);
   Process old = outer_->hand_over();
   EXPECT_TRUE(old.wait_for_line("1 requests more end here")) << old.errors();
   use(*outer_);
   EXPECT_EQ(slow.result(20s), 0);
   EXPECT_TRUE(old.wait(20s)->ok()) << old.errors();
-  EXPECT_EQ(fs::file_size(inner_->below() / "slow"), std::uintmax_t{512} << 10);
+  EXPECT_EQ(fs::file_size(inner_->below() / "slow"), std::uintmax_t{1} << 20);
   EXPECT_EQ(outer_->idle_status()["outstanding"], 0);
+}
+
+TEST_F(MountUpgradeSlowBelow, AProcessWhoseCallHasStayedCanBeKilled) {
+  CallOf slow = write_slowly(2);
+  Process old = outer_->hand_over();
+  EXPECT_TRUE(old.wait_for_line("1 requests more end here")) << old.errors();
+  slow.kill();
+  EXPECT_TRUE(slow.result(1s)) << "it waits for the call to end";
+  use(*outer_);
 }
 
 TEST_F(MountUpgradeSlowBelow, AnOldProcessThatIsKilledLosesWhatHadStayedAndNothingElse) {

@@ -209,7 +209,7 @@ TEST_F(MountUpgrade, HeldRequestsGoAlongAndTheirLimitHolds) {
   fs::permissions(mount.scratch(), fs::perms::all);
   fs::permissions(mount.below(), fs::perms::all);
   std::ofstream(mount.below() / "read") << block_of(100);
-  constexpr int kWriters = 12;  // more than the memory holds, so some are in pipes
+  constexpr int kWriters = 10;  // more than the memory holds, so some are in pipes
   const auto begin = std::chrono::steady_clock::now();
   std::vector<CallOf> calls;
   for (int i = 0; i < kWriters; ++i) {

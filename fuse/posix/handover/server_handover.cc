@@ -111,7 +111,10 @@ bool Server::settle() {
 std::vector<Server::Stays> Server::what_stays() {
   std::vector<Stays> all;
   const auto add = [&](const IoRequest* each) {
-    all.push_back({.channel = each->channel, .unique = each->unique});
+    all.push_back({.channel = each->channel,
+                   .unique = each->unique,
+                   .holder = {.process = each->process, .uid = each->charged},
+                   .is_data = each->message.empty()});
   };
   {
     const std::lock_guard lock(handed_mutex_);
@@ -152,12 +155,15 @@ Result<std::vector<PackedParcel>> Server::pack(SavedState& state) {
                             list.emplace_back()));
     }
   }
-  SavedState::Numbers stays;
+  SavedState::Values& stays = state.add_list("stays");
   for (const Stays& each : what_stays()) {
-    stays.push_back(channels.number_of(each.channel));
-    stays.push_back(each.unique);
+    SavedState& one = stays.emplace_back();
+    one.set("channel", std::uint64_t{channels.number_of(each.channel)});
+    one.set("unique", each.unique);
+    one.set("process", static_cast<std::uint64_t>(each.holder.process));
+    one.set("uid", std::uint64_t{each.holder.uid});
+    one.set("is_data", std::uint64_t{each.is_data});
   }
-  state.set("stays", std::move(stays));
   {
     const std::lock_guard lock(interrupted_mutex_);
     state.set("interrupted", interrupted_.numbers());
@@ -228,11 +234,14 @@ std::size_t Server::take_on_requests(const SavedState& state) {
   gate_.readmit(held, clock_.now());
   arriving_ = std::move(calls);
   data_ = SavedData();
-  if (const auto* const stays = state.find<SavedState::Numbers>("stays")) {
-    for (std::size_t i = 0; i + 1 < stays->size(); i += 2) {
-      if ((*stays)[i] >= inherited_.size()) continue;
-      stayed_.push_back({.channel = inherited_[(*stays)[i]].get(), .unique = (*stays)[i + 1]});
-    }
+  for (const SavedState& each : state.list("stays")) {
+    const std::uint64_t channel = each.number("channel");
+    if (channel >= inherited_.size()) continue;
+    stayed_.push_back({.channel = inherited_[channel].get(),
+                       .unique = each.number("unique"),
+                       .holder = {.process = static_cast<pid_t>(each.number("process")),
+                                  .uid = static_cast<uid_t>(each.number("uid"))},
+                       .is_data = each.number("is_data") != 0});
   }
   if (const auto* const numbers = state.find<SavedState::Numbers>("interrupted")) {
     const std::lock_guard lock(interrupted_mutex_);
@@ -243,13 +252,23 @@ std::size_t Server::take_on_requests(const SavedState& state) {
   return all;
 }
 
-void Server::end_of_what_stayed(bool too_early) {
+Server::Finding Server::look_at_what_stayed(std::uint64_t unique) {
+  const std::lock_guard lock(handed_mutex_);
+  const auto found = std::ranges::find(stayed_, unique, &Stays::unique);
+  if (found == stayed_.end()) return {.state = Finding::State::missing};
+  if (!found->is_data || !obeys(options_.interrupts, found->holder.process)) {
+    return {.state = Finding::State::waits, .uid = found->holder.uid};
+  }
+  found->channel->fail(unique, EINTR);
+  return {.state = Finding::State::over};
+}
+
+void Server::end_of_what_stayed() {
   std::vector<Stays> stayed;
   {
     const std::lock_guard lock(handed_mutex_);
     stayed.swap(stayed_);
   }
-  if (!too_early) return;
   for (const Stays& each : stayed) each.channel->fail(each.unique, ECONNABORTED);
 }
 

@@ -112,7 +112,7 @@ void DirectoryMount::receive_the_rest() {
              if (!as_planned) spdlog::warn("the process before is gone, with what was left there");
              gate_.act(clock_.now(),
                        [&](stage::Stage& stage, TimePoint) { stage.vacate_predecessor(); });
-             server_->end_of_what_stayed(!as_planned);
+             server_->end_of_what_stayed();
              server_->ask_again();
              has_predecessor_ = false;
            }});
