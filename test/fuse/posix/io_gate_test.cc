@@ -100,6 +100,49 @@ virtual_pfs: {default: {rate: 1 MiB/s, burst: 1 MiB}})");
   EXPECT_THAT(go_, ElementsAre(&second));
 }
 
+TEST_F(IoGateTest, AFrozenGateLetsNothingGoAndAnotherOneGoesOnWithWhatItHolds) {
+  const char* const text = R"(
+scheduler: {policy: tbf}
+virtual_pfs: {default: {rate: 1 MiB/s, burst: 1 MiB}})";
+  open(text);
+  IoRequest& first = arrive("", kMiB);
+  EXPECT_THAT(go_, ElementsAre(&first));
+  gate_->freeze(true);
+  IoRequest& second = arrive("", kMiB / 2);
+  clock_.set(clock_.now() + 600ms);
+  gate_->release(clock_.now(), go_);
+  end(first);
+  EXPECT_THAT(go_, IsEmpty());
+  EXPECT_THAT(gate_->held(clock_.now()), ElementsAre(&second));
+  const SavedState state = [&] {
+    SavedState saved;
+    gate_->inspect(clock_.now(),
+                   [&](stage::Stage& stage, TimePoint now) { saved = stage.save(now); });
+    return saved;
+  }();
+  EXPECT_THAT(gate_->hand_on(clock_.now()), ElementsAre(&second));
+  EXPECT_EQ(gate_->queued(), 0U);
+
+  open(text);
+  gate_->freeze(true);
+  const auto restore = [&](auto&& what) {
+    gate_->act(clock_.now(), [&](stage::Stage& stage, TimePoint now) { what(stage, now); });
+  };
+  restore([&](stage::Stage& stage, TimePoint now) { stage.restore(state, now); });
+  gate_->readmit(std::vector<IoRequest*>{&second}, clock_.now());
+  restore([&](stage::Stage& stage, TimePoint now) { stage.restore_schedulers(state, now); });
+  EXPECT_EQ(gate_->queued(), 1U);
+  gate_->release(clock_.now(), go_);
+  EXPECT_THAT(go_, IsEmpty());
+  gate_->freeze(false);
+  gate_->release(clock_.now(), go_);
+  EXPECT_THAT(go_, ElementsAre(&second)) << "its tokens have come since it arrived";
+  end(second);
+  gate_->inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
+    EXPECT_EQ(stage.virtual_pfs().counters(AppId{0}).arrived.all().requests, 2U);
+  });
+}
+
 // Requests on names and attributes, of one operation a second.
 class IoGateOfNames : public IoGateTest {
  protected:
