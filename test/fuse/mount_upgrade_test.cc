@@ -209,7 +209,7 @@ TEST_F(MountUpgrade, HeldRequestsGoAlongAndTheirLimitHolds) {
   fs::permissions(mount.scratch(), fs::perms::all);
   fs::permissions(mount.below(), fs::perms::all);
   std::ofstream(mount.below() / "read") << block_of(100);
-  constexpr int kWriters = 10;  // more than the memory holds, so some are in pipes
+  constexpr int kWriters = 14;  // more than the memory holds, so some are in pipes
   const auto begin = std::chrono::steady_clock::now();
   std::vector<CallOf> calls;
   for (int i = 0; i < kWriters; ++i) {
@@ -227,7 +227,7 @@ TEST_F(MountUpgrade, HeldRequestsGoAlongAndTheirLimitHolds) {
     const int file = ::open(read.c_str(), O_RDONLY | O_CLOEXEC);
     return text_at(file, 1 << 20, 0) == block_of(100) ? 0 : 1;
   });
-  ASSERT_TRUE(comes_true([&] { return mount.status()["queued"] >= 8; }));
+  ASSERT_TRUE(comes_true([&] { return mount.status()["queued"] >= 5; }));
   // One whose process ends meanwhile is withdrawn by the process that has it then.
   CallOf killed(kMallory, [read] {
     const int file = ::open(read.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
