@@ -72,7 +72,7 @@ std::unique_ptr<Buffer> HeldMemory::take_buffer() {
 }
 
 void HeldMemory::give_back(std::unique_ptr<Buffer> buffer) {
-  if (buffer->data().size() < kLargestIo) return;
+  if (!buffer->is_of_full_size()) return;
   const std::lock_guard lock(mutex_);
   if (spare_.size() < kMostSpareBuffers) spare_.push_back(std::move(buffer));
 }

@@ -272,6 +272,14 @@ std::vector<IoRequest*> IoGate::held(TimePoint now) {
   return all;
 }
 
+std::vector<std::uint64_t> IoGate::held_numbers(TimePoint now) {
+  std::vector<std::uint64_t> all;
+  inspect(now, [&](stage::Stage&, TimePoint) {
+    for (const auto& [unique, request] : held_) all.push_back(unique);
+  });
+  return all;
+}
+
 std::vector<IoRequest*> IoGate::hand_on(TimePoint now) {
   std::vector<IoRequest*> all;
   act(now, [&](stage::Stage& stage, TimePoint at) {

@@ -88,7 +88,18 @@ class IoGate final : public control::StageGate {
   // then, which stays so. hand_on(): it belongs to the other process, and is the caller's to free.
   void freeze(bool on);
   [[nodiscard]] std::vector<IoRequest*> held(TimePoint now);
+  [[nodiscard]] std::vector<std::uint64_t> held_numbers(TimePoint now);
   [[nodiscard]] std::vector<IoRequest*> hand_on(TimePoint now);
+  // Calls visit(request) for one that is held under that number, with the lock held, for less than
+  // a millisecond.
+  template <typename Visitor>
+  void visit_held(std::uint64_t unique, TimePoint now, Visitor visit) {
+    inspect(now, [&](stage::Stage&, TimePoint) {
+      const auto place = held_.find(unique);
+      if (place != held_.end()) visit(*place->second);
+    });
+    give_way();
+  }
   // The other way round, while this gate is frozen: requests that have arrived at the process
   // before, in the order of their arrival.
   void readmit(std::span<IoRequest* const> requests, TimePoint now);

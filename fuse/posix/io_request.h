@@ -55,6 +55,9 @@ struct IoRequest : stage::Held {
   std::size_t held_at_file = kNowhere;  // its index in HeldReads
   KernelLocks locks = {};               // of a request on names and attributes
   TimePoint held_until = kNever;        // the gate's own: when it must let it go
+  // Where its data are for another process, in SavedData of that number; 0: in none.
+  std::uint64_t saved_in = 0;
+  std::uint64_t saved_at = 0;
   std::uint64_t moved = 0;
   bool failed = false;
 };

@@ -92,6 +92,8 @@ class Server {
   // changes what the mount knows; to be asked again and again. What still waits for the file system
   // below then stays with this process. pack() borrows what is held and what waits for a thread,
   // and describes in `state` what stays. leave() is the end of what was packed here.
+  // Before freeze() data of held writes are copied, which takes a while.
+  void copy_held_data();
   void freeze();
   void thaw();
   [[nodiscard]] bool settle();

@@ -408,7 +408,7 @@ std::unique_ptr<IoRequest> Server::ServerThread::new_request(const fuse_in_heade
 
 void Server::ServerThread::recycle(std::unique_ptr<IoRequest> request) {
   server_.give_back_shares(*request);
-  if (request->data && request->data->data().size() == kLargestIo) {
+  if (request->data && request->data->is_of_full_size()) {
     if (!buffer_) {
       buffer_ = std::move(request->data);
     } else {

@@ -65,10 +65,11 @@ void GivingMount::withdraw() {
   successor_.on_main([this] { parts_.host.withdraw(); });
 }
 
-// Most of what the kernel knows does not change until the freeze.
+// Most of what the kernel knows, and of what is held, does not change until the freeze.
 std::vector<PackedParcel> GivingMount::early() {
   std::vector<PackedParcel> parcels;
   append(parcels, parts_.files.save_objects(parts_.files.inodes().note_changes()));
+  parts_.server.copy_held_data();
   return parcels;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace vpfs::fuse {
@@ -56,30 +57,44 @@ bool is_whole(const IoRequest& request) {
 
 }  // namespace
 
-Result<std::uint64_t> SavedData::add(std::span<const std::byte> bytes) {
-  if (!file_) file_ = net::Descriptor(::memfd_create("vpfs-held-writes", MFD_CLOEXEC));
-  if (!file_) return problem("memory for held writes");
-  const std::uint64_t begin = size_;
-  while (!bytes.empty()) {
-    const ssize_t put =
-        ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(size_));
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return problem("memory for held writes");
-    size_ += static_cast<std::uint64_t>(put);
-    bytes = bytes.subspan(static_cast<std::size_t>(put));
-  }
-  return begin;
+void SavedData::clear() {
+  file_ = net::Descriptor();
+  size_ = 0;
+  ++number_;
 }
 
-bool SavedData::read(std::uint64_t at, std::span<std::byte> into) const {
-  while (!into.empty()) {
-    const ssize_t got = ::pread(file_.get(), into.data(), into.size(), static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += static_cast<std::uint64_t>(got);
-    into = into.subspan(static_cast<std::size_t>(got));
+// A page in front of the data has no memory; it is where a Buffer has the head of a message.
+Result<void> SavedData::add(IoRequest& request) {
+  if (!request.data || request.saved_in == number_) return {};
+  if (!file_) file_ = net::Descriptor(::memfd_create("vpfs-held-writes", MFD_CLOEXEC));
+  if (!file_) return problem("memory for held writes");
+  const std::span<const std::byte> kept = request.data->data();
+  std::span<const std::byte> bytes =
+      kept.first(std::min<std::uint64_t>(request.asked.count, kept.size()));
+  const std::uint64_t end = size_ + Buffer::kPage + Buffer::whole_pages(bytes.size());
+  if (::ftruncate(file_.get(), static_cast<off_t>(end)) != 0) {
+    return problem("memory for held writes");
   }
-  return true;
+  for (std::uint64_t at = size_ + Buffer::kPage; !bytes.empty();) {
+    const ssize_t put = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return problem("memory for held writes");
+    at += static_cast<std::uint64_t>(put);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+  request.saved_in = number_;
+  request.saved_at = std::exchange(size_, end);
+  return {};
+}
+
+std::unique_ptr<Buffer> SavedData::buffer(std::uint64_t at, std::uint64_t size) const {
+  struct stat file = {};
+  if (size > kLargestIo || at % Buffer::kPage != 0 || ::fstat(file_.get(), &file) != 0) {
+    return nullptr;
+  }
+  const auto there = static_cast<std::uint64_t>(file.st_size);
+  if (at > there || there - at < Buffer::kPage + Buffer::whole_pages(size)) return nullptr;
+  return std::make_unique<Buffer>(file_.get(), at, size);
 }
 
 Result<void> save_request(IoRequest& request, std::size_t channel, SavedData& data,
@@ -94,11 +109,8 @@ Result<void> save_request(IoRequest& request, std::size_t channel, SavedData& da
     pipes.push_back(request.pipe.get());
   }
   if (!request.data) return {};
-  const std::span<const std::byte> kept = request.data->data();
-  const Result<std::uint64_t> at =
-      data.add(kept.first(std::min<std::uint64_t>(request.asked.count, kept.size())));
-  VPFS_TRY(at);
-  to.set("data", *at);
+  VPFS_TRY(data.add(request));
+  to.set("data", request.saved_at);
   return {};
 }
 
@@ -122,12 +134,8 @@ Result<std::unique_ptr<IoRequest>> restore_request(const SavedState& from,
     request->pipe = MessagePipe(std::move(source.pipes[*pipe]));
   }
   if (const auto* const at = from.find<std::uint64_t>("data")) {
-    request->data = std::make_unique<Buffer>();
-    const std::span<std::byte> into = request->data->data();
-    if (!source.data.read(*at,
-                          into.first(std::min<std::uint64_t>(request->asked.count, into.size())))) {
-      return fail("the data of a held write are missing");
-    }
+    request->data = source.data.buffer(*at, request->asked.count);
+    if (!request->data) return fail("the data of a held write are missing");
   }
   if (!is_whole(*request)) return fail("a held request is not whole");
   return request;

@@ -19,15 +19,19 @@ class SavedData {
   // One that another process has filled, or none yet.
   explicit SavedData(net::Descriptor file = {}) : file_(std::move(file)) {}
 
-  // Where the bytes are in it now. Makes the file if there is none.
-  [[nodiscard]] Result<std::uint64_t> add(std::span<const std::byte> bytes);
-  [[nodiscard]] bool read(std::uint64_t at, std::span<std::byte> into) const;
+  // Forgets what is in it, and begins with another number.
+  void clear();
+  // Copies the data of a request, if it keeps any in memory and they are not there yet.
+  [[nodiscard]] Result<void> add(IoRequest& request);
+  // The other way round. Null: the file has no such place.
+  [[nodiscard]] std::unique_ptr<Buffer> buffer(std::uint64_t at, std::uint64_t size) const;
 
   // -1: nothing was added.
   [[nodiscard]] int descriptor() const { return file_.get(); }
 
  private:
   net::Descriptor file_;
+  std::uint64_t number_ = 1;
   std::uint64_t size_ = 0;
 };
 

@@ -45,6 +45,15 @@ class Channels {
 
 }  // namespace
 
+// What cannot be copied now is an error in pack().
+void Server::copy_held_data() {
+  data_.clear();
+  for (const std::uint64_t unique : gate_.held_numbers(clock_.now())) {
+    gate_.visit_held(unique, clock_.now(),
+                     [this](IoRequest& request) { (void)data_.add(request); });
+  }
+}
+
 void Server::freeze() {
   {
     const std::lock_guard lock(rounds_mutex_);
@@ -142,7 +151,6 @@ Result<std::vector<PackedParcel>> Server::pack(SavedState& state) {
   }
   requests.insert(requests.end(), packed_calls_.begin(), packed_calls_.end());
   Channels channels;
-  data_ = SavedData();
   std::vector<PackedParcel> packed;
   for (std::size_t next = 0; next < requests.size();) {
     PackedParcel& parcel = packed.emplace_back();
@@ -189,7 +197,7 @@ void Server::leave() {
     }
   }
   for (IoRequest* const each : gone) delete each;
-  data_ = SavedData();
+  data_.clear();
   const std::lock_guard lock(interrupted_mutex_);
   interrupted_ = InterruptedRequests();
 }
