@@ -17,51 +17,13 @@
 #include "fuse/credentials.h"
 #include "fuse/posix/handover/known_changes.h"
 #include "fuse/posix/low_priority.h"
+#include "fuse/posix/opcodes.h"
 #include "net/start_thread.h"
 
 namespace vpfs::fuse {
 namespace {
 
 constexpr std::size_t kMostSpareMessages = 64;
-
-// Requests on names and attributes that wait their turn where the configuration says so. Those that
-// let something go never do.
-bool may_be_scheduled(std::uint32_t opcode) {
-  switch (opcode) {
-    case FUSE_LOOKUP:
-    case FUSE_GETATTR:
-    case FUSE_SETATTR:
-    case FUSE_READLINK:
-    case FUSE_SYMLINK:
-    case FUSE_MKNOD:
-    case FUSE_MKDIR:
-    case FUSE_UNLINK:
-    case FUSE_RMDIR:
-    case FUSE_RENAME:
-    case FUSE_RENAME2:
-    case FUSE_LINK:
-    case FUSE_OPEN:
-    case FUSE_CREATE:
-    case FUSE_STATFS:
-    case FUSE_SETXATTR:
-    case FUSE_GETXATTR:
-    case FUSE_LISTXATTR:
-    case FUSE_REMOVEXATTR:
-    case FUSE_OPENDIR:
-    case FUSE_READDIR:
-    case FUSE_READDIRPLUS:
-    case FUSE_FALLOCATE:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// These only let something go, and have no answer.
-bool never_waits(std::uint32_t opcode) {
-  return opcode == FUSE_FORGET || opcode == FUSE_BATCH_FORGET || opcode == FUSE_DESTROY ||
-         opcode == FUSE_NOTIFY_REPLY;
-}
 
 // Interrupts a thread that waits for a message. Nothing else uses it.
 int reading_signal() {
@@ -87,11 +49,6 @@ ssize_t write_below(int descriptor, std::span<std::byte> from, std::uint64_t off
   if (!appends) return ::pwrite(descriptor, from.data(), from.size(), at);
   const iovec part = {.iov_base = from.data(), .iov_len = from.size()};
   return ::pwritev2(descriptor, &part, 1, at, RWF_APPEND);
-}
-
-// These write what is known already, and keep no lock of a directory meanwhile.
-bool synchronizes(std::uint32_t opcode) {
-  return opcode == FUSE_FSYNC || opcode == FUSE_FSYNCDIR || opcode == FUSE_SYNCFS;
 }
 
 // A file that is open for direct I/O may be mapped too. The last of its mapped pages is written as
