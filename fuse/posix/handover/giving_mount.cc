@@ -56,6 +56,7 @@ control::Belongings GivingMount::offer() {
   own.set("greeting", mount.greeting);
   own.set("options", mount.options);
   own.set("has_acl", std::uint64_t{parts_.files.has_acl()});
+  own.set("open", std::uint64_t{parts_.files.files().size() + parts_.files.directories().size()});
   own.set("has_handles", std::uint64_t{parts_.files.inodes().has_handles()});
   return belongings;
 }

@@ -1,14 +1,34 @@
 // The part of DirectoryMount that takes another process's place, and gives its own away.
+#include <algorithm>
+#include <climits>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/result.h"
 #include "fuse/posix/directory_mount.h"
 #include "fuse/posix/message_pipe.h"
 
 namespace vpfs::fuse {
+
+namespace {
+
+// The table of descriptors grows step by step, and a process with threads waits for each step. So
+// it grows before the other process is frozen.
+void make_room_for_descriptors(std::uint64_t count) {
+  constexpr std::uint64_t kMore = 2048;  // those of this process, and what is opened meanwhile
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == 0) return;
+  const std::uint64_t last = std::min<std::uint64_t>(count + kMore, limit.rlim_cur - 1);
+  const net::Descriptor far(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC,
+                                    static_cast<int>(std::min<std::uint64_t>(last, INT_MAX))));
+}
+
+}  // namespace
 
 // The descriptors of the mount, and what the kernel has been told of it.
 Result<void> DirectoryMount::take_mount(const SavedState& offered, net::Inherited& inherited) {
@@ -62,6 +82,7 @@ Result<void> DirectoryMount::take_over() {
     return std::unexpected(why);
   };
   gate_.freeze(true);
+  make_room_for_descriptors(predecessor_->offered().child("mount").number("open"));
   if (const Result<void> early = predecessor_->receive_early(
           [this](control::Predecessor::Parcel each) { return take_parcel(std::move(each)); });
       !early) {
