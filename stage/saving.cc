@@ -10,8 +10,6 @@ namespace {
 // The numbers of a set of counters, in the order of Counters::archive().
 class Flattener {
  public:
-  static constexpr bool kReads = false;
-
   template <typename T>
   void operator()(std::string_view /*name*/, T& value) {
     if constexpr (saved_state::Plain<T>) {
@@ -26,8 +24,6 @@ class Flattener {
 
 class Unflattener {
  public:
-  static constexpr bool kReads = true;
-
   explicit Unflattener(const std::vector<std::uint64_t>& numbers) : numbers_(numbers) {}
 
   template <typename T>

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/system_clock.h"
+#include "base/units.h"
 #include "base/version.h"
 #include "net/unix_socket.h"
 #include "proxy/handover/channel.h"
