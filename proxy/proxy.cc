@@ -145,6 +145,7 @@ void Proxy::run() {
                dispatcher_.act(shared_.clock.now(), [&](stage::Stage& stage, TimePoint now) {
                  stage.take_changes(changes, now);
                });
+               shared_.restore_counters(changes.child("proxy"));
                workers_.front()->wake_up();
              },
          .end =

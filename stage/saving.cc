@@ -242,7 +242,8 @@ void Stage::take_changes(const SavedState& from, TimePoint now) {
   for (const SavedState& one : from.list("virtual_pfs")) {
     Counters more;
     StateReader{one}("counters", more);
-    if (const auto app = table_.named(one.text("name"))) table_.counters(*app) += more;
+    const auto app = table_.named(one.text("name"));
+    (app ? table_.counters(*app) : table_.retired_counters()) += more;
   }
   for (const SavedState& each : from.list("lanes")) {
     const auto lane = lane_of_saved(each, now);

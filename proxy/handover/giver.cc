@@ -138,7 +138,7 @@ class Giver {
     while (program_.outstanding() > 0 && now() - begin < times_.patience) {
       (void)::poll(nullptr, 0, kLookMilliseconds);
     }
-    Result<void> given = give_packed();
+    Result<void> given = give_packed(begin + times_.patience + times_.taken);
     if (!given) {
       program_.thaw();
       return given;
@@ -148,15 +148,17 @@ class Giver {
     return {};
   }
 
-  Result<void> give_packed() {
+  // Nothing is dispatched meanwhile, so one deadline holds for all of it.
+  Result<void> give_packed(TimePoint end) {
+    const auto left = [end] { return std::max(end - now(), Duration::zero()); };
     const std::vector<PackedConnection> packed = program_.pack();
     for (const PackedConnection& each : packed) {
-      VPFS_TRY(channel_.send(HandoverKind::connection, each.state, each.descriptors, times_.taken));
+      VPFS_TRY(channel_.send(HandoverKind::connection, each.state, each.descriptors, left()));
     }
     SavedState state = program_.state();
     state.set("connections", std::uint64_t{packed.size()});
-    VPFS_TRY(channel_.send(HandoverKind::state, state, times_.taken));
-    VPFS_TRY(await(HandoverKind::taken, times_.taken, "to take the connections on"));
+    VPFS_TRY(channel_.send(HandoverKind::state, state, left()));
+    VPFS_TRY(await(HandoverKind::taken, left(), "to take the connections on"));
     done_.connections = packed.size();
     return channel_.send(HandoverKind::go, {}, kAnswer);
   }

@@ -22,7 +22,7 @@ struct CtlSettings {
   std::vector<std::string> coordinators;
   std::vector<std::string> stages;  // of the coordinator; none: all
   net::TlsFiles tls;
-  std::string timeout = "5s";
+  std::string timeout;  // "": that of the command
   bool json = false;
   bool names_only = false;  // of lists
   TopSettings top;

@@ -64,7 +64,8 @@ void add_targets(const Command& app, CtlSettings& settings) {
   app.add_option("--key", settings.tls.key, "its private key").value_name("FILE");
   app.add_option("--ca", settings.tls.ca, "authority that proxies' certificates are of")
       .value_name("FILE");
-  app.add_option("--timeout", settings.timeout, "wait for an answer for this long; otherwise 5s")
+  app.add_option("--timeout", settings.timeout,
+                 "wait for an answer for this long; otherwise 5s, and 50s for upgrade")
       .value_name("TIME");
   app.add_flag("--json", settings.json, "print JSON");
 }
