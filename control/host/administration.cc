@@ -203,6 +203,7 @@ StatsReply Administration::stats_of(const Stats& request, const Caller& caller) 
   add_stage(reply, snapshot, live_.composed().config, now_());
   program_.describe(reply);
   reply.set_lag_faults(past_.lag_faults());
+  past_.add_entitlements(reply);
   const stage::Bypass& bypass = live_.book().state().bypass;
   if (bypass.until) reply.set_bypass_until_at(bypass.until->time_since_epoch().count());
   if (request.rules()) add_rules(*reply.mutable_rules(), live_, snapshot.rules);
@@ -223,6 +224,7 @@ StatsReply Administration::own_stats(const Caller& caller) {
     if (!own.contains(row.jobid)) continue;
     fill(*reply.add_virtual_pfs(), row, config, seen_by_others_.at, now);
   }
+  past_.add_entitlements(reply);
   program_.describe(reply);
   reply.clear_upstream();
   reply.clear_coordinator();
