@@ -111,10 +111,8 @@ net::Task<Reply<void>> ClientSession::greet(ClientOptions options) {
     co_return std::unexpected(lost("is not a control port: it sent no Hello"));
   }
   hello_ = std::move(*answer->mutable_hello());
-  const bool wants_proxy = options.role == Hello::ADMINISTRATOR && options.peer == "proxy";
-  if (wants_proxy && hello_.role() == Hello::COORDINATOR) {
-    co_return std::unexpected(
-        lost("is a coordinator, and not a proxy: --coordinator or VPFS_COORDINATOR names it"));
+  if (!options.if_coordinator.empty() && hello_.role() == Hello::COORDINATOR) {
+    co_return std::unexpected(lost(options.if_coordinator));
   }
   const Versions theirs = versions_of(hello_);
   if (!common_version(options.versions, theirs)) {
