@@ -45,6 +45,13 @@ RuleState without_counts(RuleState rule) {
 }  // namespace
 
 void add_lists_of_stages(control::RuleReply& list, const control::ForwardReply& stages) {
+  // A site has no file of rules; its list ends with a `default` that takes no requests.
+  const auto told = [](const auto& each) { return each.answer().has_rule_reply(); };
+  if (std::ranges::any_of(stages.answers(), told)) {
+    auto& own = *list.mutable_rules();
+    const auto is_of_file = [](const RuleState& rule) { return rule.origin() == "file"; };
+    own.erase(std::remove_if(own.begin(), own.end(), is_of_file), own.end());
+  }
   std::map<std::string, RuleState*> of_site;
   for (RuleState& rule : *list.mutable_rules()) of_site.emplace(rule.name(), &rule);
   std::map<Key, std::size_t> places;

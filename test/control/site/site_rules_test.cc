@@ -50,6 +50,7 @@ std::vector<std::string> lines(const control::RuleReply& list) {
 TEST(SiteRules, HitsOfAllStagesAreSummed) {
   control::RuleReply list;
   add(list, {"gold", "administrator"});
+  add(list, {"default", "file"});
   control::ForwardReply stages;
   add_stage(stages, "ds0", {{"gold", "coordinator", 2700}, {"default", "file", 1}});
   add_stage(stages, "ds1", {{"gold", "coordinator", 4}, {"default", "file", 2}});
