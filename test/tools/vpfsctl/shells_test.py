@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BUILD: list[pathlib.Path] = []
@@ -26,8 +27,9 @@ complete
 
 
 def run(*command: str) -> list[str]:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30,
-                          env={"PATH": f"{BUILD[0]}/bin:/usr/bin:/bin", "HOME": "/nonexistent", "TERM": "dumb"})
+    with tempfile.TemporaryDirectory(prefix="vpfs") as home:  # fish writes into it
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30,
+                              env={"PATH": f"{BUILD[0]}/bin:/usr/bin:/bin", "HOME": home, "TERM": "dumb"})
     if done.stderr:
         raise AssertionError(f"{command}: {done.stderr}")
     return done.stdout.splitlines()

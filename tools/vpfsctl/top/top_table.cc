@@ -27,36 +27,31 @@ constexpr std::size_t kGap = 1;
 constexpr std::size_t kShortName = 8;
 constexpr std::size_t kHeightWithKeys = 10;
 constexpr std::string_view kKeys =
-    "by m MiB/s, i IOPS, q queue, w wait, s share, n name; r reverse, p proxies, j k move, "
-    "? help, x exit";
+    "by m MiB/s, i IOPS, q queue, w wait, s share, n name; r reverse, ? help, x exit";
 
-constexpr std::array<std::string_view, 27> kHelp = {
+constexpr std::array<std::string_view, 23> kHelp = {
     "ENTITLED   MiB/s that a virtual PFS was entitled to in the last second, after",
-    "           weights, limits, minimums, and what a coordinator says of other servers.",
-    "           What one does not want is for the others.",
-    "           not busy: nothing waited for another at its servers, so weights do",
-    "           nothing, and it got what it asked for.",
-    "           -: it did nothing, or weights do not divide the server: its policy is",
-    "           not sfq, it has traffic classes, or bypass is on.",
+    "           weights, limits, minimums and service at servers that a coordinator",
+    "           counts. What one does not want is for the others.",
+    "           not busy: nothing waited for another, so weights did nothing.",
+    "           -: it did nothing, or weights do not divide the server: another",
+    "           policy than sfq, traffic classes, or bypass.",
     "GOT MiB/s  what it read and wrote in the last second; 10s: over the last ten",
     "ops/s      operations that ended, metadata too; 10s: over the last ten",
     "QUEUE      its requests that wait in the proxy",
     "WAIT ms    for how long the oldest of them has waited",
-    "HELD BY    what that one waits for; otherwise what has held most:",
-    "           limit, share (another one's turn), kept (a slot is kept for another),",
-    "           depth (the server has enough), class, client (its clients are slow)",
+    "HELD BY    what that one waits for; otherwise what has held most: limit,",
+    "           share (another one's turn), kept (a slot is kept for another),",
+    "           depth (the server has enough), class, client (a slow one)",
     "LIMIT      its own or a coordinator's, whichever is lower",
     "?name      no proxy that it was seen at answers",
+    "Less than ENTITLED: HELD BY says why. Numbers jump a little.",
     "",
-    "Less than ENTITLED: HELD BY says why. \"keeps no queue\": it asks for too little",
-    "at once. Numbers jump a little, since requests end in lumps.",
-    "",
-    "m i q w s n   order by GOT, operations, QUEUE, WAIT, missing ENTITLED, name",
-    "r             the other way round",
-    "p             a row for each proxy",
-    "j k           move",
-    "x             exit",
-    "",
+    "m i q w s n  order: GOT, operations, QUEUE, WAIT, missing of ENTITLED, name",
+    "r            the other way round",
+    "p            a row for each proxy",
+    "j k          move",
+    "x            exit",
     "Any key goes back to the table."};
 
 struct Column {

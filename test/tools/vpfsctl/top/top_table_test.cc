@@ -88,7 +88,7 @@ TEST(TopTable, AKeyShowsWhatTheColumnsMeanAndAnotherOneTheTable) {
   TopView view;
   const auto lines = top_lines({}, {row("a", 1, 1)}, view, 80);
   EXPECT_TRUE(view.press('?'));
-  const std::vector<std::string> help = top_page(lines, view, 79, 40).lines;
+  const std::vector<std::string> help = top_page(lines, view, 80, 24).lines;
   ASSERT_EQ(help.size(), top_help().size());
   for (std::size_t i = 0; i < help.size(); ++i) EXPECT_EQ(help[i], top_help()[i]) << "is too wide";
   // Each column of the table is in it.
