@@ -1,8 +1,11 @@
 #include "base/command_line.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <iostream>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -214,6 +217,20 @@ std::optional<int> OptionParser::parse(int argc, char** argv) const {
 int OptionParser::missing(const std::string& option) const {
   (void)app().exit(CLI::RequiredError(option));
   return kBadUsage;
+}
+
+int exit_after_output(std::string_view program, int code) {
+  errno = 0;
+  std::cout.flush();
+  const bool is_flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  if (is_flushed && std::ferror(stdout) == 0 && std::cout.good()) return code;
+  // What failed before has left no reason.
+  std::cerr << program << ": standard output: "
+            << (error == 0 ? "not all of it could be written"
+                           : std::generic_category().message(error))
+            << "\n";
+  return code == 0 ? 1 : code;
 }
 
 }  // namespace vpfs

@@ -35,25 +35,29 @@ function(vpfs_program name)
   endif()
 endfunction()
 
-# Makes <build>/man/NAME.N of docs/man/NAME.N.in, and <build>/completions/NAME, with what the program
-# says of its options.
+# Makes <build>/man/NAME.N of docs/man/NAME.N.in, and <build>/completions/NAME, _NAME and NAME.fish
+# for bash, zsh and fish, with what the program says of its options.
 function(vpfs_program_pages name)
   file(GLOB source ${PROJECT_SOURCE_DIR}/docs/man/${name}.[0-9].in)
   get_filename_component(page ${source} NAME_WLE)
   string(REGEX REPLACE ".*\\." "" section ${page})
   set(page ${PROJECT_BINARY_DIR}/man/${page})
-  set(completion ${PROJECT_BINARY_DIR}/completions/${name})
+  set(bash ${PROJECT_BINARY_DIR}/completions/${name})
+  set(zsh ${PROJECT_BINARY_DIR}/completions/_${name})
+  set(fish ${PROJECT_BINARY_DIR}/completions/${name}.fish)
   set(description ${CMAKE_CURRENT_BINARY_DIR}/${name}.options)
   set(script ${PROJECT_SOURCE_DIR}/cmake/describe_program.py)
   add_custom_command(
-    OUTPUT ${page} ${completion}
+    OUTPUT ${page} ${bash} ${zsh} ${fish}
     COMMAND $<TARGET_FILE:${name}> --describe-options > ${description}
-    COMMAND ${Python3_EXECUTABLE} -B ${script} ${description} ${source} ${page} ${completion}
-    DEPENDS ${name} ${source} ${script}
+    COMMAND ${Python3_EXECUTABLE} -B ${script} ${description} ${source} ${page} ${bash} ${zsh}
+            ${fish}
+    DEPENDS ${name} ${source} ${script} ${PROJECT_SOURCE_DIR}/cmake/describe_shells.py
     BYPRODUCTS ${description})
-  add_custom_target(${name}_pages ALL DEPENDS ${page} ${completion})
+  add_custom_target(${name}_pages ALL DEPENDS ${page} ${bash} ${zsh} ${fish})
   add_dependencies(programs ${name}_pages)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
-  install(FILES ${completion}
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${bash} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${zsh} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${fish} DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endfunction()

@@ -24,7 +24,9 @@ def expected(build: pathlib.Path, bin_dir: pathlib.Path, doc_dir: pathlib.Path, 
         page = source.with_suffix("")  # without .in
         files[bin_dir / page.stem] = None
         files[man_dir / f"man{page.suffix[1:]}" / page.name] = build / "man" / page.name
-        files[data_dir / "bash-completion" / "completions" / page.stem] = build / "completions" / page.stem
+        for place, name in (("bash-completion/completions", page.stem), ("zsh/site-functions", f"_{page.stem}"),
+                            ("fish/vendor_completions.d", f"{page.stem}.fish")):
+            files[data_dir / place / name] = build / "completions" / name
     files[PREFIX / "sbin" / "mount.vpfs"] = None  # a link, for mount(8)
     for file in (*pathlib.Path("conf").rglob("*.yaml"), *pathlib.Path("conf").rglob("*.json")):
         files[doc_dir / "examples" / file.relative_to("conf")] = file

@@ -14,6 +14,14 @@ Result<std::unique_ptr<Leader>> Leader::make(const Parts& parts) {
   std::unique_ptr<Leader> leader(new Leader(parts));
   Office& office = leader->office_;
   const Elected& elected = parts.elected;
+  LaterTerm::Begin begin_later_term;
+  if (parts.later_term_after && leader->config_.parent) {
+    begin_later_term = [self = leader.get()](std::uint64_t least) {
+      self->least_term_ = least;
+      self->ending_ = Ending::later;
+      self->context_.stop();
+    };
+  }
   auto coordinator =
       Coordinator::make({.context = leader->context_,
                          .clock = parts.clock,
@@ -26,6 +34,8 @@ Result<std::unique_ptr<Leader>> Leader::make(const Parts& parts) {
                          .store = office.store(),
                          .may_send = [&office] { return office.holds(); },
                          .over = [&office](const std::string& why) { office.end(why); },
+                         .begin_later_term = std::move(begin_later_term),
+                         .later_term_after = parts.later_term_after.value_or(Duration::zero()),
                          .store_problem = [&office] { return office.trouble(); },
                          .finish_status = parts.finish_status,
                          .leads_members = leader->config_.members.has_value(),

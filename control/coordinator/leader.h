@@ -26,6 +26,7 @@ class Leader {
   enum class Ending : std::uint8_t {
     signal,  // SIGTERM or SIGINT
     lost,    // another coordinator leads, or may lead from now on
+    later,   // it needs the term least_term() at least
   };
 
   // All that is a reference outlives it.
@@ -38,6 +39,8 @@ class Leader {
     const net::SignalQueue& signals;  // SIGTERM, SIGINT, SIGUSR2
     // As SiteAdministration::Parts has it.
     std::function<void(std::string status, control::Answer answer)> finish_status = {};
+    // An aggregator may begin a later term, so long after it was found to need one.
+    std::optional<Duration> later_term_after = {};
   };
 
   // Its sockets are open. The error names the key of the configuration.
@@ -48,6 +51,7 @@ class Leader {
   [[nodiscard]] Ending run();
 
   [[nodiscard]] const Coordinator& coordinator() const { return *coordinator_; }
+  [[nodiscard]] std::uint64_t least_term() const { return least_term_; }
 
  private:
   explicit Leader(const Parts& parts);
@@ -61,6 +65,7 @@ class Leader {
   net::SignalReader signals_;
   Office office_;
   Ending ending_ = Ending::signal;
+  std::uint64_t least_term_ = 0;
   std::unique_ptr<Coordinator> coordinator_;
 };
 

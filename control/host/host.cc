@@ -180,7 +180,8 @@ void Host::ask(const Envelope& request, const Caller& caller, const Answer& answ
 std::string Host::status() {
   return program_.status({.reloads = reloads_,
                           .snapshot = snapshot_reader_.read(gate_, clock_.now()),
-                          .coordinator = control_.coordinator()});
+                          .coordinator = control_.coordinator(),
+                          .certificate_end = control_.certificate_end()});
 }
 
 InForceReply Host::in_force() const {
@@ -202,6 +203,9 @@ void Host::describe(StatsReply& reply) const {
   reply.set_draining(program_.draining());
   const std::optional<DialledCoordinator> coordinator = control_.coordinator();
   if (coordinator) *reply.mutable_coordinator() = to_message(*coordinator);
+  if (const auto end = control_.certificate_end()) {
+    reply.set_certificate_ends_at(seconds_since_epoch(*end));
+  }
 }
 
 void Host::write_status() {

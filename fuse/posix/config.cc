@@ -105,6 +105,7 @@ std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& 
   }
   if (!config || !errors.empty()) return std::nullopt;
   control::check_process(*config, errors, kProgramName);
+  if (running == nullptr) control::check_folders(*config, errors);
   if (errors.empty()) stage::warn_of_hidden_rules(config->rules, errors);
   if (errors.empty()) stage::warn_of_no_jobs(*config, errors);
   if (!errors.empty()) return std::nullopt;

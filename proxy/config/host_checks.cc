@@ -56,7 +56,9 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
 void check_host(const Config& config, ConfigErrors& errors, const Config* running) {
   check_congestion(config, errors);
   control::check_process(config, errors, kProgramName);
-  if (running == nullptr) check_addresses(config, errors);
+  if (running != nullptr) return;
+  control::check_folders(config, errors);
+  check_addresses(config, errors);
 }
 
 std::optional<Config> load_config_file(ConfigErrors& errors, const Config* running,

@@ -320,7 +320,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return vpfs::exit_after_output("vpfsctl", run(argc, argv));
   } catch (const std::exception& problem) {
     fmt::print(stderr, "vpfsctl: {}\n", problem.what());
     return 1;

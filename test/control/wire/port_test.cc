@@ -176,7 +176,8 @@ TEST_F(PortTest, AUserWithoutARightToConnectIsToldWhichGroupToJoin) {
     const auto refused = client();
     ASSERT_FALSE(refused);
     EXPECT_FALSE(refused.error().reached);
-    EXPECT_THAT(refused.error().error.text(), HasSubstr("permission denied: join the group root"));
+    EXPECT_THAT(refused.error().error.text(),
+                HasSubstr("permission denied: only root may connect, unless the proxy"));
   }));
 }
 
