@@ -1,0 +1,214 @@
+// vpfsctl selftest at a real vpfs-proxy in front of vpfs-server.
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/system_clock.h"
+#include "client/orangefs/file_system.h"
+#include "test/support/load_run.h"
+#include "test/support/places.h"
+#include "test/support/proxy_process.h"
+#include "test/support/run_task.h"
+#include "test/tools/vpfsctl/proxies.h"
+
+namespace vpfs::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class SelftestProgram : public ::testing::Test {
+ protected:
+  SelftestProgram()
+      : proxy_({.upstream = server_port_.number(),
+                .workers = 2,
+                .depth = 4,
+                .depth_bytes = "4 MiB",
+                .control =
+                    fmt::format("socket: {0}/px.sock, name: stor0", directory_.path().string())}) {
+    const std::string config = directory_.write(
+        "server.yaml",
+        fmt::format("file_system: {{name: vpfs, id: 1234}}\n"
+                    "servers: [{{alias: s0, addresses: ['tcp://{}', 'tcp-px://127.0.0.1:{}']}}]\n"
+                    "storage: {{engine: memory}}\n"
+                    "device: {{bandwidth: 200 MiB/s, per_request: 200 us, parallelism: 2}}\n",
+                    server_port_.address(), proxy_.port()));
+    server_.emplace(std::vector<std::string>{program("vpfs-server"), "--config", config});
+    if (!server_->wait_for_line("ready on")) throw std::runtime_error(server_->errors());
+  }
+
+  [[nodiscard]] std::string on() const {
+    return fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_.port());
+  }
+  [[nodiscard]] std::string direct() const {
+    return fmt::format("tcp://{}/vpfs", server_port_.address());
+  }
+  [[nodiscard]] std::vector<std::string> words(std::vector<std::string> more) const {
+    std::vector<std::string> all = {"--proxy", directory_.path() / "px.sock", "selftest"};
+    all.insert(all.end(), {"--directory", "/test"});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  [[nodiscard]] Outcome selftest(const std::vector<std::string>& more) const {
+    return vpfsctl(words(more));
+  }
+  [[nodiscard]] std::string rules() const {
+    return vpfsctl({"--proxy", directory_.path() / "px.sock", "rule", "list", "--names"}).output;
+  }
+  [[nodiscard]] std::vector<std::string> files() const {
+    asio::io_context loop;
+    const SystemClock clock;
+    const auto address = client::parse_mount_address(direct());
+    auto mounted = run_task(loop, client::FileSystem::mount(*address, {}, clock));
+    if (!mounted) throw std::runtime_error(mounted.error().message);
+    std::vector<std::string> names;
+    const auto directory = run_task(loop, (*mounted)->resolve("/test"));
+    if (directory) {
+      const auto entries = run_task(loop, (*mounted)->readdir(*directory));
+      for (const client::DirectoryEntry& each : *entries) names.push_back(each.name);
+    }
+    (*mounted)->close();
+    return names;
+  }
+
+  TemporaryDirectory directory_;
+  ReservedPort server_port_;
+  ProxyProcess proxy_;
+  std::optional<Process> server_;
+};
+
+TEST_F(SelftestProgram, FindsWhatTheServerDoesAndThatSharesHold) {
+  const std::string report = directory_.path() / "report.json";
+  const std::string plot = directory_.path() / "plot.svg";
+  const Outcome outcome = selftest(
+      {"--on", on(), "--direct", direct(), "--minutes", "0.2", "--report", report, "--plot", plot});
+  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("2:1 holds"));
+  EXPECT_THAT(outcome.output, HasSubstr("4:1 holds"));
+  EXPECT_THAT(outcome.output, HasSubstr("the proxy adds"));
+  const auto json = nlohmann::json::parse(read_text(report));
+  const auto& findings = json["findings"];
+  EXPECT_EQ(findings["good"], true);
+  // Two requests of 1 MiB are served at a time, so more than four in flight help nothing.
+  EXPECT_LE(findings["depth"]["enough"], 8) << findings.dump(1);
+  EXPECT_GT(findings["depth"]["most_mib_per_s"], 100);
+  EXPECT_TRUE(read_text(plot).starts_with("<svg "));
+  EXPECT_THAT(rules(), Not(HasSubstr("selftest")));
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(SelftestProgram, WhatAKilledOneLeftIsGoneAfterTheNext) {
+  {
+    Process killed = Process([this] {
+      std::vector<std::string> command = {program("vpfsctl")};
+      for (std::string& each : words({"--on", on(), "--minutes", "1"})) {
+        command.push_back(std::move(each));
+      }
+      return command;
+    }());
+    ASSERT_TRUE(killed.wait_for_line("1 in flight")) << killed.errors();
+    killed.kill();
+  }
+  EXPECT_THAT(rules(), HasSubstr("vpfs-selftest-a\nvpfs-selftest-b\n"));
+  EXPECT_THAT(files(), ElementsAre("vpfs-selftest-stor0-a.0"));
+  const Outcome next = selftest({"--on", on(), "--minutes", "0.05"});
+  EXPECT_THAT(next.output, HasSubstr("self-test of stor0")) << next.errors;
+  EXPECT_THAT(rules(), Not(HasSubstr("selftest")));
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(SelftestProgram, CleaningRemovesWhatAKilledOneLeft) {
+  {
+    Process killed = Process([this] {
+      std::vector<std::string> command = {program("vpfsctl")};
+      for (std::string& each : words({"--on", on(), "--minutes", "1"})) {
+        command.push_back(std::move(each));
+      }
+      return command;
+    }());
+    ASSERT_TRUE(killed.wait_for_line("1 in flight")) << killed.errors();
+    killed.kill();
+  }
+  const Outcome clean = selftest({"--on", on(), "--clean"});
+  EXPECT_EQ(clean.code, 0) << clean.errors;
+  EXPECT_THAT(clean.output, HasSubstr("2 rules have ended"));
+  EXPECT_THAT(rules(), Not(HasSubstr("selftest")));
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(SelftestProgram, ASignalEndsItAndLeavesNothing) {
+  std::vector<std::string> command = {program("vpfsctl")};
+  for (std::string& each : words({"--on", on(), "--minutes", "1"})) {
+    command.push_back(std::move(each));
+  }
+  Process stopped(command);
+  ASSERT_TRUE(stopped.wait_for_line("1 in flight")) << stopped.errors();
+  EXPECT_EQ(stopped.stop().code, 1);
+  EXPECT_THAT(stopped.errors(), HasSubstr("stopped by a signal"));
+  EXPECT_THAT(rules(), Not(HasSubstr("selftest")));
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(SelftestProgram, ABusySystemIsLeftAloneUnlessToldOtherwise) {
+  LoadRun others({.file_system = on(),
+                  .applications = "  - {name: others, size: 256 KiB, outstanding: 16, "
+                                  "file_size: 4 MiB}\n",
+                  .verify = false});
+  ASSERT_TRUE(others.wait_until_begun());
+  const Outcome refused = selftest({"--on", on(), "--minutes", "0.05"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("stor0 is busy: others do"));
+  const std::string report = directory_.path() / "report.json";
+  const Outcome told = selftest(
+      {"--on", on(), "--minutes", "0.1", "--busy", "--share", "20MiB/s", "--report", report});
+  EXPECT_THAT(told.output, HasSubstr("self-test of stor0")) << told.errors;
+  const auto json = nlohmann::json::parse(read_text(report));
+  for (const auto& each : json["measurements"]) {
+    // The bucket has a request of 1 MiB for each of the two.
+    const double burst = 2 / each["duration_s"].get<double>();
+    EXPECT_LE(each["mib_per_s"], 20 + burst) << each.dump(1);
+  }
+  others.expect_good_stop();
+}
+
+TEST_F(SelftestProgram, SaysWhatIsWrongWithAnAddress) {
+  const ReservedPort nothing;
+  const std::string nowhere = fmt::format("tcp-px://{}/vpfs", nothing.address());
+  const Outcome unreachable = selftest({"--on", nowhere, "--minutes", "0.05"});
+  EXPECT_EQ(unreachable.code, 1);
+  EXPECT_THAT(unreachable.errors, HasSubstr(nothing.address()));
+  const Outcome past = selftest({"--on", direct(), "--minutes", "0.05"});
+  EXPECT_EQ(past.code, 1);
+  EXPECT_THAT(past.errors, HasSubstr("does not lead through it"));
+  const Outcome both =
+      selftest({"--on", on(), "--direct", fmt::format("{}", on() + "/"), "--minutes", "0.05"});
+  EXPECT_NE(both.code, 0);
+  const Outcome none = vpfsctl({"--proxy", directory_.path() / "no.sock", "selftest", "--on", on(),
+                                "--directory", "/test", "--minutes", "0.05"});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_THAT(rules(), Not(HasSubstr("selftest")));
+}
+
+TEST_F(SelftestProgram, AFullDiskIsSaidAfterTheVerdict) {
+  const Outcome full = selftest({"--on", on(), "--minutes", "0.05", "--report", "/dev/full"});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.errors, HasSubstr("/dev/full: cannot be written: No space left on device"));
+  EXPECT_THAT(full.output, HasSubstr("self-test of stor0"));
+  const Outcome missing = selftest({"--on", on(), "--report", "/nowhere/report.json"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.errors, HasSubstr("/nowhere/report.json: cannot be written: No such file"));
+}
+
+}  // namespace
+}  // namespace vpfs::test
