@@ -102,7 +102,7 @@ bool begins_like(std::string_view text, std::string_view begin) {
 const Unit* meant_unit(std::string_view word, std::span<const Unit> units) {
   const Unit* meant = nullptr;
   for (const Unit& each : units) {
-    // "m" alone is no millisecond.
+    // "m" alone means minutes.
     const bool is_short = begins_like(each.name, word) && each.name != "ms";
     if (is_short && each.factor > 1 && meant == nullptr) meant = &each;
   }

@@ -187,7 +187,7 @@ TEST_F(ConfigFolder, ItsFilesAreReadInTheOrderOfTheirNames) {
   EXPECT_THAT(names(), ElementsAre("10-a.yaml", "20-b.yaml", "9.yaml", "Z.yaml"));
 }
 
-TEST_F(ConfigFolder, NoFolderIsNoMistake) {
+TEST_F(ConfigFolder, AMissingFolderIsAllowed) {
   std::filesystem::remove(path("f.d"));
   EXPECT_THAT(names(), IsEmpty());
   EXPECT_EQ(text_, "main: 1\n");

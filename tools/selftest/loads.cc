@@ -10,7 +10,9 @@
 namespace vpfs::selftest {
 namespace {
 
-constexpr Bytes kFile = {64 * kMiB};
+constexpr Bytes kLeastFile = {16 * kMiB};
+constexpr Bytes kLargestFile = {64 * kMiB};
+constexpr std::uint64_t kRequestsOfFile = 64;
 constexpr std::uint64_t kThreads = 2;
 
 char letter(std::size_t application) {
@@ -29,7 +31,8 @@ std::string plain(const std::string& text) {
 
 // With a share the files are written within about a second, so that there is time to measure.
 Bytes file_size(const Settings& settings, const Phase& phase) {
-  std::uint64_t size = kFile.count;
+  std::uint64_t size =
+      std::clamp(kRequestsOfFile * phase.size.count, kLeastFile.count, kLargestFile.count);
   if (settings.share) size = std::min(size, settings.share->count);
   return {std::max(size / phase.size.count, std::uint64_t{4}) * phase.size.count};
 }

@@ -62,7 +62,8 @@ void add_shares(const PlanInput& input, std::vector<Phase>& phases) {
                       .path = Path::proxy,
                       .reads = false,
                       .size = input.size,
-                      .in_flight = std::clamp<std::uint64_t>(2 * input.proxy_depth, 16, 128),
+                      .in_flight = std::min(std::max<std::uint64_t>(2 * input.proxy_depth, 16),
+                                            input.most_in_flight),
                       .weights = std::move(weights),
                       .length = {}});
   };
@@ -88,7 +89,7 @@ std::vector<Phase> plan(const PlanInput& input) {
                                 .in_flight = 1,
                                 .weights = {},
                                 .length = {}}};
-  if (!input.busy) {
+  if (!input.shared) {
     const Path path = input.direct ? Path::direct : Path::proxy;
     add_depths(input, path, phases);
     add_costs(input, path, phases);

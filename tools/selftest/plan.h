@@ -8,12 +8,13 @@
 namespace vpfs::selftest {
 
 struct PlanInput {
-  Duration time = {};             // of all measurements, and of writing the files that are read
-  bool direct = false;            // there is a way past the proxy
-  bool busy = false;              // others use the server: only what holds beside them is measured
-  Bytes size = {kMiB};            // of a large request
-  std::uint64_t proxy_depth = 0;  // requests that the proxy lets to the server
-  bool weights = true;            // the policy knows them
+  Duration time = {};   // of all measurements, and of writing the files that are read
+  bool direct = false;  // there is a way past the proxy
+  bool shared = false;  // a share holds the load, so that the server does not show what it can do
+  Bytes size = {kMiB};  // of a large request
+  std::uint64_t proxy_depth = 0;       // requests that the proxy lets to the server
+  std::uint64_t most_in_flight = 128;  // of each application that shares
+  bool weights = true;                 // the policy knows them
   bool limits = true;
 };
 

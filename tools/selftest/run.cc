@@ -113,13 +113,19 @@ std::vector<Phase> Run::phases() {
   const bool limits = policy == "sfq" || policy == "tbf";
   if (!weights) record_.no_weights = fmt::format("the policy {} has no weights", policy);
   if (!limits) record_.no_limit = fmt::format("the policy {} has no limits", policy);
-  return plan({.time = settings_.time,
-               .direct = !settings_.direct.empty(),
-               .busy = settings_.busy,
-               .size = settings_.size,
-               .proxy_depth = record_.proxy.depth_requests,
-               .weights = weights,
-               .limits = limits});
+  PlanInput input = {.time = settings_.time,
+                     .direct = !settings_.direct.empty(),
+                     .shared = settings_.share.has_value(),
+                     .size = settings_.size,
+                     .proxy_depth = record_.proxy.depth_requests,
+                     .weights = weights,
+                     .limits = limits};
+  if (settings_.share) {
+    // What is in flight at the end of a measurement has to be waited for.
+    const std::uint64_t each_second = settings_.share->count / settings_.size.count;
+    input.most_in_flight = std::clamp<std::uint64_t>(each_second, 2, input.most_in_flight);
+  }
+  return plan(input);
 }
 
 // Half of what the applications last got through the proxy.

@@ -21,7 +21,7 @@ struct Means {
   std::function<Result<load::RunResult>(const load::LoadSettings&)> load;
   std::function<void(Duration)> pause;
   std::function<void(const std::string&)> say;  // a line of progress
-  std::function<bool()> stopped;                // somebody wants it to end
+  std::function<bool()> stopped;                // a signal wants it to end
   std::function<bool(const Owner&)> has_ended;
   Owner self;
 };

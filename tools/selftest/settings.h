@@ -48,7 +48,7 @@ struct Settings {
   }
 };
 
-inline constexpr double kLeastMinutes = 0.05;
+inline constexpr double kLeastMinutes = 0.02;
 inline constexpr double kMostMinutes = 10;
 
 // The error names the option.

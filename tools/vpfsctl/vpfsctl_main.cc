@@ -275,7 +275,7 @@ void add_selftest(const Command& app, CtlSettings& settings) {
                   "the same file system past the proxy: measures the server there, and what the "
                   "proxy costs; no share holds this load")
       .value_name("ADDRESS");
-  selftest.add_option("--minutes", options.minutes, "how long it takes, 0.05 to 10; otherwise 3")
+  selftest.add_option("--minutes", options.minutes, "how long it measures, 0.02 to 10; otherwise 3")
       .value_name("COUNT");
   selftest.add_option("--size", options.size, "of a large request; otherwise 1MiB")
       .value_name("SIZE");

@@ -61,7 +61,7 @@ TEST_F(ConfigFolderProgram, AMistakeThereChangesNothing) {
 }
 
 TEST_F(ConfigFolderProgram, TheCheckNamesTheFilesAndTheirMistakes) {
-  write("10-a.yaml", "rules: [{name: first, match: 'jobid=y', weight: 3}]\n");
+  write("10-a.yaml", "rules: [{name: first, match: {hint: {jobid: y}}, weight: 3}]\n");
   const Outcome good = check();
   EXPECT_EQ(good.code, 0) << good.errors;
   EXPECT_THAT(good.output, HasSubstr((folder() / "10-a.yaml").string() + ": ok\n"));

@@ -48,6 +48,15 @@ TEST(Judgement, TheDepthIsTheLeastThatGivesNearlyAll) {
   EXPECT_EQ(to_text(*findings.depth).find("{requests: 16, bytes: "), 0U);
 }
 
+TEST(Judgement, OneLuckyMeasurementDoesNotDecideTheDepth) {
+  Record record = MadeServer{.parallel = 8}.record(made_input());
+  for (Measurement& each : record.measurements) {
+    if (each.phase.purpose != Purpose::depth || each.phase.in_flight != 64) continue;
+    each.applications[0].bytes = each.applications[0].bytes * 5 / 4;
+  }
+  EXPECT_EQ(judge(record, std::nullopt).depth->enough, 8U);
+}
+
 TEST(Judgement, ADepthThatTheProxyBoundIsNotTheServers) {
   PlanInput input = made_input();
   input.direct = false;
@@ -120,7 +129,7 @@ TEST(Judgement, TheProxysCostIsTheDifferenceOfSmallReads) {
 TEST(Judgement, WhereTheShareDecidedWeightsAreNotJudged) {
   PlanInput input = made_input();
   input.direct = false;
-  input.busy = true;
+  input.shared = true;
   Record record = MadeServer{.skew = 0.5}.record(input);
   const double all = record.measurements[0].mib_per_second() * static_cast<double>(kMiB);
   const Findings tight = judge(record, BytesPerSecond{static_cast<std::uint64_t>(all)});

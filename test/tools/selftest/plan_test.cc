@@ -62,7 +62,7 @@ TEST(Plan, WithoutAWayPastTheProxyNothingGoesThere) {
 TEST(Plan, BesideOthersOnlyWhatHoldsIsMeasured) {
   PlanInput input = usual();
   input.direct = false;
-  input.busy = true;
+  input.shared = true;
   for (const Phase& each : plan(input)) {
     EXPECT_TRUE(each.purpose == Purpose::check || each.purpose == Purpose::weights ||
                 each.purpose == Purpose::limit);
@@ -88,6 +88,14 @@ TEST(Plan, SharesHaveTwiceTheDepthInFlight) {
       EXPECT_EQ(each.in_flight, static_cast<std::uint64_t>(in_flight));
       EXPECT_EQ(each.applications(), 2U);
     }
+  }
+}
+
+TEST(Plan, AShareBoundsWhatIsInFlight) {
+  PlanInput input = usual();
+  input.most_in_flight = 4;
+  for (const Phase& each : plan(input)) {
+    if (each.purpose == Purpose::weights) EXPECT_EQ(each.in_flight, 4U);
   }
 }
 
