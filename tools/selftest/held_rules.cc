@@ -44,10 +44,9 @@ std::vector<std::string> HeldRules::words(const Phase& phase, std::size_t applic
     words.push_back(rate_word(!takes_part ? kKiB : all == 0 ? share : share * weight / all));
   } else {
     words.emplace_back("rate=none");
-    words.emplace_back("burst=none");
-    return words;
   }
-  words.push_back(fmt::format("burst={}B", phase.size.count));
+  // A share is not passed for a moment either.
+  words.push_back(settings_.share ? fmt::format("burst={}B", phase.size.count) : "burst=none");
   return words;
 }
 

@@ -118,7 +118,7 @@ LimitFinding limit_of(const Measurement& measurement) {
   finding.wanted = static_cast<double>(measurement.limit.count) / kMiBytes;
   finding.got = measurement.mib_per_second();
   finding.error = finding.got / finding.wanted - 1;
-  // The bucket has one request.
+  // Requests that are on the way at both ends.
   const double edge =
       2 * static_cast<double>(measurement.phase.size.count) /
       (static_cast<double>(measurement.limit.count) * in_seconds(measurement.length));

@@ -107,7 +107,7 @@ TEST_F(SelftestProgram, FindsWhatTheServerDoesAndThatSharesHold) {
   const std::string report = directory_.path() / "report.json";
   const std::string plot = directory_.path() / "plot.svg";
   const Outcome outcome = selftest({"--on", on(), "--direct", direct(), "--minutes", "0.12",
-                                    "--size", "256KiB", "--report", report, "--plot", plot});
+                                    "--report", report, "--plot", plot});
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("2:1 holds"));
   EXPECT_THAT(outcome.output, HasSubstr("4:1 holds"));
