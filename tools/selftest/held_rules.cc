@@ -1,5 +1,6 @@
 #include "tools/selftest/held_rules.h"
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <utility>
@@ -12,10 +13,6 @@ namespace vpfs::selftest {
 namespace {
 
 constexpr std::size_t kApplications = 2;
-
-std::string rate_word(std::uint64_t bytes) {
-  return fmt::format("rate={}B/s", bytes);
-}
 
 }  // namespace
 
@@ -34,20 +31,20 @@ std::vector<std::string> HeldRules::words(const Phase& phase, std::size_t applic
   const auto& weights = phase.weights;
   const bool takes_part = application < phase.applications();
   const unsigned weight = takes_part && !weights.empty() ? weights[application] : 1;
-  std::vector<std::string> words = {fmt::format("weight={}", weight)};
+  std::uint64_t rate = 0;
   if (limit.count > 0 && application == 0) {
-    words.push_back(rate_word(limit.count));
+    rate = limit.count;
   } else if (settings_.share) {
     const unsigned all = std::accumulate(weights.begin(), weights.end(), 0U);
     // One that does nothing in this phase may have the least.
     const std::uint64_t share = settings_.share->count;
-    words.push_back(rate_word(!takes_part ? kKiB : all == 0 ? share : share * weight / all));
-  } else {
-    words.emplace_back("rate=none");
+    rate = !takes_part ? kKiB : all == 0 ? share : share * weight / all;
   }
-  // A share is not passed for a moment either.
-  words.push_back(settings_.share ? fmt::format("burst={}B", phase.size.count) : "burst=none");
-  return words;
+  // Of a share, a tenth of a second at once.
+  const std::uint64_t burst = std::max(phase.size.count, rate / 10);
+  return {fmt::format("weight={}", weight),
+          rate > 0 ? fmt::format("rate={}B/s", rate) : "rate=none",
+          settings_.share ? fmt::format("burst={}B", burst) : "burst=none"};
 }
 
 Result<void> HeldRules::start(const Owner& self) {

@@ -123,6 +123,7 @@ LimitFinding limit_of(const Measurement& measurement) {
       2 * static_cast<double>(measurement.phase.size.count) /
       (static_cast<double>(measurement.limit.count) * in_seconds(measurement.length));
   finding.holds = std::abs(finding.error) <= std::max(kTolerated, edge);
+  finding.is_judged = edge <= kTooCoarse;
   return finding;
 }
 

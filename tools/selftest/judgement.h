@@ -35,6 +35,7 @@ struct LimitFinding {
   double got = 0;
   double error = 0;
   bool holds = false;
+  bool is_judged = true;  // enough requests ended
 };
 
 struct PathFinding {

@@ -1,5 +1,7 @@
 #include "tools/selftest/report.h"
 
+#include <string_view>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -59,6 +61,19 @@ std::string depth_table(const Findings& findings) {
   return table.text();
 }
 
+// In lines of a terminal's width, below each other.
+std::string folded(std::string_view text) {
+  constexpr std::size_t kLine = 84;
+  std::string lines;
+  while (text.size() > kLine) {
+    const std::size_t blank = text.rfind(' ', kLine);
+    if (blank == std::string_view::npos) break;
+    lines += fmt::format("{}\n      ", text.substr(0, blank));
+    text.remove_prefix(blank + 1);
+  }
+  return lines + std::string(text);
+}
+
 Json to_json(const Measurement& measurement) {
   const Phase& phase = measurement.phase;
   Json applications = Json::array();
@@ -101,7 +116,7 @@ Json findings_json(const Findings& findings) {
     json["limit"] = {{"wanted_mib_per_s", limit->wanted},
                      {"got_mib_per_s", limit->got},
                      {"error", limit->error},
-                     {"holds", limit->holds}};
+                     {"holds", limit->is_judged ? Json(limit->holds) : Json(nullptr)}};
   }
   if (const auto& path = findings.path) {
     json["proxy"] = {{"direct_ms", milliseconds(path->direct)},
@@ -146,7 +161,7 @@ std::string to_words(const Settings& settings, const Record& record, const Findi
   }
   text += "\n";
   for (const VerdictLine& line : findings.verdict) {
-    text += fmt::format("{:<5} {}\n", name_of(line.kind), line.text);
+    text += fmt::format("{:<5} {}\n", name_of(line.kind), folded(line.text));
   }
   return text;
 }

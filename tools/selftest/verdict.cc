@@ -47,6 +47,11 @@ VerdictLine line_of(const RatioFinding& ratio, const Record& record) {
 }
 
 VerdictLine line_of(const LimitFinding& limit) {
+  if (!limit.is_judged) {
+    return {Kind::unknown, fmt::format("a limit of {:.1f} MiB/s was not judged: too few requests "
+                                       "ended: give it more --minutes",
+                                       limit.wanted)};
+  }
   const std::string measured =
       fmt::format("{:.1f} MiB/s were got, {:.1f} % {}", limit.got, 100 * std::abs(limit.error),
                   limit.error < 0 ? "less" : "more");

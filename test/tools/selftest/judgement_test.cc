@@ -97,6 +97,7 @@ TEST(Judgement, TooFewRequestsAreNotJudged) {
       judge(MadeServer{.request = 0.05, .skew = 0.5}.record(input), std::nullopt);
   EXPECT_TRUE(findings.good());
   EXPECT_THAT(lines(findings, Kind::unknown), HasSubstr("2:1 was not judged: too few requests"));
+  EXPECT_THAT(lines(findings, Kind::unknown), HasSubstr("MiB/s was not judged: too few requests"));
 }
 
 TEST(Judgement, AnApplicationThatGotNothingIsNotJudged) {
