@@ -16,6 +16,7 @@ constexpr double kNearlyAll = 0.95;
 constexpr double kTolerated = 0.05;   // of a share or a limit
 constexpr double kTooCoarse = 0.25;   // theory allows so much: too few requests have ended
 constexpr double kAtShare = 0.95;     // of the share, which then decides instead of the weights
+constexpr Bytes kBurst = {3 * kMiB};  // of a rule that says nothing of it
 constexpr double kDepthTime = 0.015;  // seconds that depth.bytes is worth (docs/admin/sizing.md)
 
 std::vector<DepthRow> depths_of(const Record& record) {
@@ -118,10 +119,10 @@ LimitFinding limit_of(const Measurement& measurement) {
   finding.wanted = static_cast<double>(measurement.limit.count) / kMiBytes;
   finding.got = measurement.mib_per_second();
   finding.error = finding.got / finding.wanted - 1;
-  // Requests that are on the way at both ends.
-  const double edge =
-      2 * static_cast<double>(measurement.phase.size.count) /
-      (static_cast<double>(measurement.limit.count) * in_seconds(measurement.length));
+  // What the bucket may have at the beginning, and requests on the way at both ends.
+  const std::uint64_t more = kBurst.count + 2 * measurement.phase.size.count;
+  const double edge = static_cast<double>(more) / (static_cast<double>(measurement.limit.count) *
+                                                   in_seconds(measurement.length));
   finding.holds = std::abs(finding.error) <= std::max(kTolerated, edge);
   finding.is_judged = edge <= kTooCoarse;
   return finding;

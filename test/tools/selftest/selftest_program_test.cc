@@ -115,7 +115,7 @@ TEST_F(SelftestProgram, FindsWhatTheServerDoesAndThatSharesHold) {
   const auto json = nlohmann::json::parse(read_text(report));
   const auto& findings = json["findings"];
   // A machine that is too slow for the load gives it less.
-  EXPECT_LT(findings["limit"]["error"], 0.1) << findings.dump(1);
+  EXPECT_LT(findings["limit"]["error"], 0.25) << findings.dump(1);
   // Two requests are served at a time, so many more in flight help nothing.
   EXPECT_LE(findings["depth"]["enough"], 32) << findings.dump(1);
   EXPECT_GT(findings["depth"]["most_mib_per_s"], 50);
