@@ -40,7 +40,7 @@ std::vector<std::string> HeldRules::words(const Phase& phase, std::size_t applic
     const std::uint64_t share = settings_.share->count;
     rate = !takes_part ? kKiB : all == 0 ? share : share * weight / all;
   }
-  // Of a share, a tenth of a second at once.
+  // A share may give a tenth of a second at once.
   const std::uint64_t burst = std::max(phase.size.count, rate / 10);
   return {fmt::format("weight={}", weight),
           rate > 0 ? fmt::format("rate={}B/s", rate) : "rate=none",
