@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/command_line.h"
+#include "base/config_parts.h"
 #include "base/joined.h"
 #include "base/log/log.h"
 #include "base/system_clock.h"
@@ -96,7 +97,11 @@ int run(int argc, char** argv) {
   if (!only_check)
     return serve(*config, path, errors, names, predecessor ? &*predecessor : nullptr);
   for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
-  std::cout << path << ": ok\n" << vpfs::proxy::to_summary(*config);
+  std::cout << path << ": ok\n";
+  for (const vpfs::ConfigPart& part : vpfs::parts_of(config->file_text)) {
+    if (!part.file.empty()) std::cout << part.file << ": ok\n";
+  }
+  std::cout << vpfs::proxy::to_summary(*config);
   return 0;
 }
 

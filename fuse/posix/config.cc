@@ -74,7 +74,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   Config config;
   config.file_text = text;
   config.names = names;
-  ConfigReader reader(text, errors);
+  ConfigReader reader(text, errors, stage::kKeysOfParts);
   read_mount(reader.child("mount"), config);
   read_limits(reader.child("limits"), config);
   control::read_control(reader, config, running, kProgramName);
@@ -101,7 +101,7 @@ std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& 
   if (errors.file().empty()) {
     config = parse(default_config(), errors);
   } else {
-    config = load_config(errors, parse);
+    config = load_config_and_folder(errors, parse);
   }
   if (!config || !errors.empty()) return std::nullopt;
   control::check_process(*config, errors, kProgramName);

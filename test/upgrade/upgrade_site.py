@@ -235,6 +235,9 @@ class Site:
     def address(self) -> str:
         return self._cluster.address(FRONT)
 
+    def data_servers(self) -> str:
+        return self._cluster.address(DIRECT)
+
 
 class ProxyLoad:
     """vpfs-load through the proxies."""

@@ -26,6 +26,7 @@
 #include "tools/vpfsctl/record_dump.h"
 #include "tools/vpfsctl/report.h"
 #include "tools/vpfsctl/rule_plan.h"
+#include "tools/vpfsctl/selftest.h"
 #include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/atomic.h"
 #include "tools/vpfsctl/site/coordinator_client.h"
@@ -342,6 +343,7 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
     return run_record_dump(
         settings, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
   }
+  if (command.verb == Verb::selftest) return run_selftest(settings, proxies);
   if (command.verb == Verb::rule_plan) {
     return run_rule_plan(
         settings, *request, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
