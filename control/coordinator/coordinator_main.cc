@@ -32,6 +32,7 @@
 #include "control/store/store_thread.h"
 #include "control/wire/protocol.h"
 #include "net/endpoint.h"
+#include "net/manager/manager_socket.h"
 #include "net/signal_queue.h"
 #include "net/socket_options.h"
 
@@ -50,6 +51,7 @@ using vpfs::coordinator::Standby;
 using vpfs::net::SignalQueue;
 
 constexpr const char* kName = "vpfs-coordinator";
+constexpr int kManagerWaits = 50;
 
 struct Options {
   Coordinator::Options leader;
@@ -64,6 +66,10 @@ std::string stages_of(const Config& config, const std::optional<vpfs::net::Endpo
 }
 
 void say_ready(const std::string& role, const Config& config, const std::string& more) {
+  if (const auto manager = vpfs::net::ManagerSocket::of_environment()) {
+    int waits = kManagerWaits;
+    (void)manager->tell(vpfs::net::ready_words(), {}, waits, {});
+  }
   std::cout << kName << ": ready, " << role << "policy " << config.policy << more << ", pid "
             << ::getpid() << std::endl;
 }
@@ -131,7 +137,10 @@ Result<Leader::Ending> lead(const Config& config, const vpfs::Clock& clock, cons
                          .elected = elected,
                          .store = store,
                          .signals = signals};
-  if (side != nullptr) parts.finish_status = finish_status(*side);
+  if (side != nullptr) {
+    parts.finish_status = finish_status(*side);
+    parts.others_turn = [side] { return side->member().has_turned(); };
+  }
   const auto leader = Leader::make(parts);
   VPFS_TRY(leader);
   elected.records = {};  // they may be large
@@ -203,6 +212,7 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
         members->member().follow(leader->members);
       };
       parts.finish_status = finish_status(*members);
+      parts.others_turn = [members] { return members->member().has_turned(); };
     }
     auto elected = stand_by(parts, has_led, members);
     VPFS_TRY(elected);
@@ -230,6 +240,7 @@ int serve(const Config& config, const vpfs::ConfigErrors& errors, const Options&
     std::cerr << kName << ": " << logging.error().message << "\n";
     return kBadUsage;
   }
+  vpfs::set_log_name(config.name);
   for (const std::string& warning : errors.warnings()) {
     vpfs::log_answer(spdlog::level::warn, warning);
   }

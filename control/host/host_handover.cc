@@ -62,6 +62,7 @@ void Host::withdraw() {
 
 void Host::leave() {
   hand_ = Hand::left;
+  heartbeat_.stop();
   deferred_.clear();
   for (const Waiting& each : std::exchange(waiting_, {})) refuse_late(each.answer);
   status_timer_.cancel();
