@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--test", action="store_true",
                          help="also installs, upgrades, removes and purges them in a root file system made for it (root)")
     options.add_argument("--suite", default="bookworm", help="of that root file system; default: bookworm")
+    options.add_argument("--root", type=pathlib.Path, metavar="TAR", help="an archive of that root file system")
     options.add_argument("--reproduce", action="store_true",
                          help="also builds all a second time in another folder, and compares (takes long)")
     return options
@@ -62,7 +63,7 @@ def main() -> int:
         others = [] if options.deb else build_rpm(commit, again, WORK / "second/packages")
         good &= complain(differences(debs + rpms, other + others), "two builds are equal")
     if options.test:
-        trial(debs, options.suite)
+        trial(debs, options.suite, options.root)
         print("installation: ok")
     return 0 if good else 1
 

@@ -30,11 +30,15 @@ ALONE = "ip link set lo up\n"
 class Root:
     """A root file system with nothing but apt."""
 
-    def __init__(self, suite: str) -> None:
-        require("mmdebstrap")
+    def __init__(self, suite: str, archive: pathlib.Path | None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="vpfs-root-")
         self.path = pathlib.Path(self._folder.name) / "root"
         self._logs = 0
+        if archive is not None:
+            self.path.mkdir()
+            run(["tar", "-x", "-C", self.path, "-f", archive], LOGS / "package-root.log")
+            return
+        require("mmdebstrap")
         command = ["mmdebstrap", "--mode=root", "--variant=apt", "--skip=cleanup/apt/lists", suite, self.path]
         for attempt in range(3):  # downloads may fail
             try:
@@ -104,9 +108,9 @@ def check_ratios(found: list[float], count: int) -> None:
     expect(good, f"shares of 2:1 are {', '.join(f'{each:.2f}' for each in found)}")
 
 
-def trial(packages: list[pathlib.Path], suite: str) -> None:
+def trial(packages: list[pathlib.Path], suite: str, archive: pathlib.Path | None) -> None:
     packages = [each for each in packages if "dbgsym" not in each.name]
-    with Root(suite) as root, tempfile.TemporaryDirectory(prefix="vpfs-next-") as scratch:
+    with Root(suite, archive) as root, tempfile.TemporaryDirectory(prefix="vpfs-next-") as scratch:
         before = root.names()
         inside = root.put(packages, "packages")
         later = root.put([next_version(each, pathlib.Path(scratch)) for each in packages], "packages")
