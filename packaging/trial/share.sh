@@ -32,11 +32,12 @@ start() {
 }
 
 measure() {
-  vpfs-load --config load.yaml --file-system tcp-px://127.0.0.1:4334/vpfs --json "$1" >"$1.log" 2>&1 || { cat "$1.log" >&2; exit 1; }
-  tr ',{}' '\n\n\n' <"$1" | awk '
-    /"name": *"simulation"/ { of = "simulation" } /"name": *"analysis"/ { of = "analysis" }
-    /"bytes"/ && !(of in got) { gsub(/[^0-9]/, ""); got[of] = $0 }
-    END { printf "ratio %.3f\n", got["simulation"] / got["analysis"] }'
+  vpfs-load --config load.yaml --file-system tcp-px://127.0.0.1:4334/vpfs --no-live >load.log 2>&1 || {
+    cat load.log >&2
+    exit 1
+  }
+  awk '$1 == "simulation" { one = $2 } $1 == "analysis" { other = $2 }
+    END { printf "ratio %.3f\n", one / other }' load.log
 }
 
 as_vpfs() {
@@ -49,16 +50,16 @@ start server1.log vpfs-server --config server.yaml --server s1
 start proxy0.log as_vpfs vpfs-proxy --config /etc/vpfs/proxy-s0.yaml
 start proxy1.log as_vpfs vpfs-proxy --config /etc/vpfs/proxy-s1.yaml
 date +'shared %s.%N'
-measure before.json
+measure
 vpfsctl --proxy /run/vpfs/s0.sock status >/dev/null
 
 if [ $# -gt 0 ]; then
   before=$(vpfs-proxy --version)
   dpkg --install "$@" >dpkg.log 2>&1 || { cat dpkg.log >&2; exit 1; }
-  measure during.json # the proxies run on
+  measure # the proxies run on
   for name in s0 s1; do
     vpfsctl --proxy /run/vpfs/$name.sock upgrade
   done
-  measure after.json
+  measure
   echo "upgraded from $before"
 fi
