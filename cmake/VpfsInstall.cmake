@@ -13,7 +13,7 @@ install(PROGRAMS conf/slurm/prolog conf/slurm/epilog DESTINATION ${CMAKE_INSTALL
         COMPONENT vpfs-doc)
 # The pages keep their places beside README.md, so that links among them lead somewhere.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT vpfs-doc
-        FILES_MATCHING PATTERN "*.md")
+        FILES_MATCHING PATTERN "*.md" PATTERN man EXCLUDE)
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
         COMPONENT vpfs-doc)
 

@@ -61,14 +61,14 @@ class Root:
         log = LOGS / f"package-trial-{self._logs}.log"
         spaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", *(["--net"] if alone else [])]
         enter = (ALONE if alone else "") + ENTER
-        environment = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8",
+        environment = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "TMPDIR": "/tmp",
                        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
         run([*spaces, "bash", "-c", enter, self.path, *command], log, environment=environment)
         return log.read_text()
 
     def put(self, files: list[pathlib.Path], folder: str) -> list[str]:
         (self.path / folder).mkdir(exist_ok=True)
-        return [f"/{folder}/{shutil.copy(file, self.path / folder).name}" for file in files]
+        return [f"/{folder}/{pathlib.Path(shutil.copy(file, self.path / folder)).name}" for file in files]
 
     def names(self) -> set[str]:
         """All paths with vpfs in their names, apart from what this test has put there."""
@@ -89,7 +89,7 @@ def next_version(package: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     control = content / "DEBIAN/control"
     control.write_text(re.sub(r"(?m)^Version: .*$", r"\g<0>+next", control.read_text()))
     made = folder / f"next-{package.name}"
-    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", content, made], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", content, made], check=True, stdout=subprocess.DEVNULL)
     return made
 
 
