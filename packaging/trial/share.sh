@@ -6,6 +6,7 @@
 #   share.sh NEXT.deb... also installs these while the proxies run, hands over to them, and again
 set -euo pipefail
 
+systemd-tmpfiles --create vpfs-common.conf # /run is new, as after a boot
 work=$(mktemp -d)
 cd "$work"
 examples=/usr/share/doc/vpfs/examples
