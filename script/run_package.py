@@ -27,6 +27,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--check", action="store_true", help="also lintian, rpmlint and the flags of programs")
     options.add_argument("--test", action="store_true",
                          help="also installs, upgrades, removes and purges them in a root file system made for it (root)")
+    options.add_argument("--ccache", action="store_true",
+                         help="compiles through ccache: other bytes, since paths in debug symbols are then relative")
     options.add_argument("--suite", default="bookworm", help="of that root file system; default: bookworm")
     options.add_argument("--root", type=pathlib.Path, metavar="TAR", help="an archive of that root file system")
     options.add_argument("--reproduce", action="store_true",
@@ -45,7 +47,7 @@ def main() -> int:
     options = parser().parse_args()
     commit = last_commit()
     print(f"packages of {commit.version}")
-    debs = build_deb(commit, WORK / "first/vpfs", OUTPUT, cached=True)
+    debs = build_deb(commit, WORK / "first/vpfs", OUTPUT, cached=options.ccache)
     rpms = [] if options.deb else build_rpm(commit, WORK / "first/vpfs", OUTPUT)
     for package in debs + rpms:
         print(f"  {package.relative_to(ROOT)}  {package.stat().st_size / 1024:,.0f} KiB")
@@ -59,7 +61,7 @@ def main() -> int:
             good &= complain(rpmlint(rpms), "rpmlint")
     if options.reproduce:
         again = WORK / "second/vpfs"
-        other = build_deb(commit, again, WORK / "second/packages", cached=False)
+        other = build_deb(commit, again, WORK / "second/packages", cached=options.ccache)
         others = [] if options.deb else build_rpm(commit, again, WORK / "second/packages")
         good &= complain(differences(debs + rpms, other + others), "two builds are equal")
     if options.test:
