@@ -24,15 +24,30 @@ OUTPUT = ROOT / "build/packages"
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(prog="script/package", description=__doc__)
     options.add_argument("--deb", action="store_true", help="only .deb packages")
-    options.add_argument("--check", action="store_true", help="also lintian, rpmlint and the flags of programs")
-    options.add_argument("--test", action="store_true",
-                         help="also installs, upgrades, removes and purges them in a root file system made for it (root)")
-    options.add_argument("--ccache", action="store_true",
-                         help="compiles through ccache: other bytes, since paths in debug symbols are then relative")
-    options.add_argument("--suite", default="bookworm", help="of that root file system; default: bookworm")
-    options.add_argument("--root", type=pathlib.Path, metavar="TAR", help="an archive of that root file system")
-    options.add_argument("--reproduce", action="store_true",
-                         help="also builds all a second time in another folder, and compares (takes long)")
+    options.add_argument(
+        "--check", action="store_true", help="also lintian, rpmlint and the flags of programs"
+    )
+    options.add_argument(
+        "--test",
+        action="store_true",
+        help="also installs, upgrades, removes and purges them in a root file system (as root)",
+    )
+    options.add_argument(
+        "--ccache",
+        action="store_true",
+        help="compiles through ccache: other bytes, since paths in debug symbols are then relative",
+    )
+    options.add_argument(
+        "--suite", default="bookworm", help="of that root file system; default: bookworm"
+    )
+    options.add_argument(
+        "--root", type=pathlib.Path, metavar="TAR", help="an archive of that root file system"
+    )
+    options.add_argument(
+        "--reproduce",
+        action="store_true",
+        help="also builds all a second time in another folder, and compares (takes long)",
+    )
     return options
 
 
@@ -54,7 +69,11 @@ def main() -> int:
     good = True
     if options.check:
         with tempfile.TemporaryDirectory() as scratch:
-            problems = [problem for package in debs for problem in hardening_problems(package, pathlib.Path(scratch))]
+            problems = [
+                problem
+                for package in debs
+                for problem in hardening_problems(package, pathlib.Path(scratch))
+            ]
         good &= complain(problems, "hardening")
         good &= complain(lintian(debs), "lintian")
         if rpms:

@@ -30,7 +30,9 @@ def packages_in(folder: pathlib.Path, ending: str) -> list[pathlib.Path]:
     return sorted(folder.glob(f"*.{ending}"))
 
 
-def build_deb(commit: Commit, folder: pathlib.Path, output: pathlib.Path, cached: bool) -> list[pathlib.Path]:
+def build_deb(
+    commit: Commit, folder: pathlib.Path, output: pathlib.Path, cached: bool
+) -> list[pathlib.Path]:
     """`folder` gets the sources and the build."""
     require("dpkg-buildpackage", "dh")
     export(commit, folder)
@@ -41,7 +43,13 @@ def build_deb(commit: Commit, folder: pathlib.Path, output: pathlib.Path, cached
     for old in folder.parent.glob("vpfs*_*"):
         old.unlink()
     run(
-        ["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-check-builddeps", "--no-pre-clean"],
+        [
+            "dpkg-buildpackage",
+            "--build=binary",
+            "--no-sign",
+            "--no-check-builddeps",
+            "--no-pre-clean",
+        ],
         LOGS / f"package-deb-{folder.parent.name}.log",
         folder,
         environment,
@@ -68,8 +76,15 @@ def build_rpm(commit: Commit, folder: pathlib.Path, output: pathlib.Path) -> lis
     spec.write_text(text)
     top = folder.parent / "rpm"
     shutil.rmtree(top, ignore_errors=True)
-    definitions = {"_topdir": top, "vpfs_built": 1, "_rpmdir": top / "made", "_build_id_links": "none"}
-    defines = [word for name, value in definitions.items() for word in ("--define", f"{name} {value}")]
+    definitions = {
+        "_topdir": top,
+        "vpfs_built": 1,
+        "_rpmdir": top / "made",
+        "_build_id_links": "none",
+    }
+    defines = [
+        word for name, value in definitions.items() for word in ("--define", f"{name} {value}")
+    ]
     run(
         ["rpmbuild", "-bb", "--build-in-place", "--nodeps", *defines, spec],
         LOGS / f"package-rpm-{folder.parent.name}.log",
@@ -101,7 +116,15 @@ def hardening_problems(package: pathlib.Path, scratch: pathlib.Path) -> list[str
     problems = []
     for program in sorted((content / "usr/bin").glob("*")):
         text = subprocess.run(
-            ["readelf", "--wide", "--file-header", "--program-headers", "--dynamic", "--dyn-syms", program],
+            [
+                "readelf",
+                "--wide",
+                "--file-header",
+                "--program-headers",
+                "--dynamic",
+                "--dyn-syms",
+                program,
+            ],
             capture_output=True,
             text=True,
             check=True,
@@ -113,7 +136,11 @@ def hardening_problems(package: pathlib.Path, scratch: pathlib.Path) -> list[str
             "the stack protector": "__stack_chk_fail",
             "fortified calls": "_chk@GLIBC",
         }
-        problems += [f"{program.name}: no sign of {what}" for what, sign in wanted.items() if sign not in text]
+        problems += [
+            f"{program.name}: no sign of {what}"
+            for what, sign in wanted.items()
+            if sign not in text
+        ]
         if " RWE " in text:
             problems.append(f"{program.name}: a segment is writable and executable")
     return problems

@@ -39,7 +39,14 @@ class Root:
             run(["tar", "-x", "-C", self.path, "-f", archive], LOGS / "package-root.log")
             return
         require("mmdebstrap")
-        command = ["mmdebstrap", "--mode=root", "--variant=apt", "--skip=cleanup/apt/lists", suite, self.path]
+        command = [
+            "mmdebstrap",
+            "--mode=root",
+            "--variant=apt",
+            "--skip=cleanup/apt/lists",
+            suite,
+            self.path,
+        ]
         for attempt in range(3):  # downloads may fail
             try:
                 run(command, LOGS / "package-root.log")
@@ -59,16 +66,30 @@ class Root:
         """The output of a command in it; `alone`: without a network but the loopback."""
         self._logs += 1
         log = LOGS / f"package-trial-{self._logs}.log"
-        spaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", *(["--net"] if alone else [])]
+        spaces = [
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            *(["--net"] if alone else []),
+        ]
         enter = (ALONE if alone else "") + ENTER
-        environment = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "TMPDIR": "/tmp",
-                       "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        environment = {
+            "DEBIAN_FRONTEND": "noninteractive",
+            "LC_ALL": "C.UTF-8",
+            "TMPDIR": "/tmp",
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        }
         run([*spaces, "bash", "-c", enter, self.path, *command], log, environment=environment)
         return log.read_text()
 
     def put(self, files: list[pathlib.Path], folder: str) -> list[str]:
         (self.path / folder).mkdir(exist_ok=True)
-        return [f"/{folder}/{pathlib.Path(shutil.copy(file, self.path / folder)).name}" for file in files]
+        return [
+            f"/{folder}/{pathlib.Path(shutil.copy(file, self.path / folder)).name}"
+            for file in files
+        ]
 
     def names(self) -> set[str]:
         """All paths with vpfs in their names, apart from what this test has put there."""
@@ -78,7 +99,9 @@ class Root:
             text=True,
             check=True,
         ).stdout.splitlines()
-        return {name for name in found if not name.startswith(("/packages", "/tmp", "/var/cache/apt"))}
+        return {
+            name for name in found if not name.startswith(("/packages", "/tmp", "/var/cache/apt"))
+        }
 
 
 def next_version(package: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
@@ -89,7 +112,11 @@ def next_version(package: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     control = content / "DEBIAN/control"
     control.write_text(re.sub(r"(?m)^Version: .*$", r"\g<0>+next", control.read_text()))
     made = folder / f"next-{package.name}"
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", content, made], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["dpkg-deb", "--root-owner-group", "-Znone", "--build", content, made],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return made
 
 
@@ -113,29 +140,39 @@ def trial(packages: list[pathlib.Path], suite: str, archive: pathlib.Path | None
     with Root(suite, archive) as root, tempfile.TemporaryDirectory(prefix="vpfs-next-") as scratch:
         before = root.names()
         inside = root.put(packages, "packages")
-        later = root.put([next_version(each, pathlib.Path(scratch)) for each in packages], "packages")
+        later = root.put(
+            [next_version(each, pathlib.Path(scratch)) for each in packages], "packages"
+        )
         root.put([SHARE], "packages")
         begin = time.time()
         root.run("apt-get", "--yes", "--no-install-recommends", "install", *inside)
         installed = time.time()
         output = root.run("/packages/share.sh", alone=True)
         shared = float(re.findall(r"^shared ([0-9.]+)$", output, re.MULTILINE)[0])
-        print(f"  apt-get install: {installed - begin:.1f} s with downloads; a share works after "
-              f"{shared - begin:.1f} s")
+        print(
+            f"  apt-get install: {installed - begin:.1f} s with downloads; a share works after "
+            f"{shared - begin:.1f} s"
+        )
         expect(shared - begin < 60, "that is less than a minute")
         check_ratios(ratios(output), 1)
         check_user(root)
         output = root.run("/packages/share.sh", *later, alone=True)
         check_ratios(ratios(output), 3)
-        expect(output.count("has taken over") == 2, "an upgrade leaves proxies running; new ones take over")
+        expect(
+            output.count("has taken over") == 2,
+            "an upgrade leaves proxies running; new ones take over",
+        )
         names = [each.name.split("_")[0] for each in packages]
         root.run("apt-get", "--yes", "remove", *names, alone=True)
         left = root.names() - before
-        expect(not any(name.startswith("/usr/bin") for name in left), "after `remove` no program is there")
+        expect(
+            not any(name.startswith("/usr/bin") for name in left),
+            "after `remove` no program is there",
+        )
         expect("/etc/vpfs" in left and "/var/lib/vpfs" in left, "configurations and state stay")
         for file in (root.path / "etc/vpfs").iterdir():
             file.unlink()
-        root.run("apt-get", "--yes", "purge", *names, alone=True)
+        root.run("dpkg", "--purge", *names, alone=True)
         left = root.names() - before
         expect(not left, f"after `purge` nothing is left {sorted(left) or ''}".rstrip())
 
