@@ -45,7 +45,7 @@ class Root:
             "--variant=apt",
             "--skip=cleanup/apt/lists",
             suite,
-            self.path,
+            str(self.path),
         ]
         for attempt in range(3):  # downloads may fail
             try:
