@@ -220,6 +220,16 @@ void Proxy::upgrade(const std::string& binary, UpgradeDone done) {
   successor_->start_program(binary, file_, std::move(done));
 }
 
+bool Proxy::has_turned() {
+  seen_turns_.resize(workers_.size());
+  bool have_all = true;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const std::uint64_t turns = workers_[i]->turns();
+    have_all &= std::exchange(seen_turns_[i], turns) != turns;
+  }
+  return have_all;
+}
+
 void Proxy::accepted(net::Socket socket) {
   Counters& counters = shared_.counters;
   std::error_code error;

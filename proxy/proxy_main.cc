@@ -1,4 +1,5 @@
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -8,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/command_line.h"
@@ -39,6 +41,17 @@ int take_over_failed(vpfs::proxy::Predecessor* predecessor, const std::string& w
   std::_Exit(code);
 }
 
+// Connections beyond the limit of open files would fail one by one, each with a line in the log.
+void check_open_files(std::size_t connections, unsigned long may_have) {
+  constexpr std::size_t kOthers = 64;
+  const std::size_t needed = 2 * connections + kOthers;
+  if (may_have == 0 || needed <= may_have) return;
+  vpfs::log_answer(spdlog::level::warn,
+                   fmt::format("limits.connections of {} takes {} open files, and this process may "
+                               "have {}: raise LimitNOFILE= or `ulimit -Hn`",
+                               connections, needed, may_have));
+}
+
 int serve(const vpfs::proxy::Config& config, const std::string& path,
           const vpfs::ConfigErrors& errors, vpfs::control::HostNames& names,
           vpfs::proxy::Predecessor* predecessor) {
@@ -48,7 +61,7 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
   }
   using spdlog::level::warn;
   for (const std::string& warning : errors.warnings()) vpfs::log_answer(warn, warning);
-  (void)vpfs::net::raise_open_file_limit();
+  check_open_files(config.limits.connections, vpfs::net::raise_open_file_limit());
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
   vpfs::net::Inherited kept = vpfs::control::kept_by_manager();

@@ -34,6 +34,7 @@
 #include "control/store/store_thread.h"
 #include "control/wire/protocol.h"
 #include "net/endpoint.h"
+#include "net/manager/manager_socket.h"
 #include "net/signal_queue.h"
 #include "net/socket_options.h"
 
@@ -54,6 +55,7 @@ using vpfs::net::SignalQueue;
 constexpr const char* kName = "vpfs-coordinator";
 constexpr vpfs::Duration kFirstTermPause = std::chrono::milliseconds(500);
 constexpr vpfs::Duration kLastTermPause = std::chrono::minutes(10);
+constexpr int kManagerWaits = 50;
 
 struct Options {
   Coordinator::Options leader;
@@ -68,6 +70,10 @@ std::string stages_of(const Config& config, const std::optional<vpfs::net::Endpo
 }
 
 void say_ready(const std::string& role, const Config& config, const std::string& more) {
+  if (const auto manager = vpfs::net::ManagerSocket::of_environment()) {
+    int waits = kManagerWaits;
+    (void)manager->tell(vpfs::net::ready_words(), {}, waits, {});
+  }
   std::cout << kName << ": ready, " << role << "policy " << config.policy << more << ", pid "
             << ::getpid() << std::endl;
 }
@@ -141,7 +147,10 @@ Result<Ended> lead(const Config& config, const vpfs::Clock& clock, const Options
                          .store = store,
                          .signals = signals,
                          .later_term_after = later_term_after};
-  if (side != nullptr) parts.finish_status = finish_status(*side);
+  if (side != nullptr) {
+    parts.finish_status = finish_status(*side);
+    parts.others_turn = [side] { return side->member().has_turned(); };
+  }
   const auto leader = Leader::make(parts);
   VPFS_TRY(leader);
   elected.records = {};  // they may be large
@@ -230,6 +239,7 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
         members->member().follow(leader->members);
       };
       parts.finish_status = finish_status(*members);
+      parts.others_turn = [members] { return members->member().has_turned(); };
     }
     auto elected = stand_by(parts, has_led, members);
     VPFS_TRY(elected);
@@ -258,6 +268,7 @@ int serve(const Config& config, const vpfs::ConfigErrors& errors, const Options&
     std::cerr << kName << ": " << logging.error().message << "\n";
     return kBadUsage;
   }
+  vpfs::set_log_name(config.name);
   for (const std::string& warning : errors.warnings()) {
     vpfs::log_answer(spdlog::level::warn, warning);
   }

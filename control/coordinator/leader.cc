@@ -49,6 +49,7 @@ Leader::Leader(const Parts& parts)
     : config_(parts.config),
       term_(parts.elected.own.term),
       signals_(context_, parts.signals),
+      heartbeat_(context_, parts.others_turn),
       office_(context_, parts.clock, parts.store, parts.elected.tenure,
               [this](const std::string& why) { lose(why); }) {}
 
@@ -56,6 +57,7 @@ Leader::Ending Leader::run() {
   signals_.start([this](int signal) { take_signal(signal); });
   office_.start();
   coordinator_->start();
+  heartbeat_.start();
   context_.run();
   office_.stop();
   coordinator_->stop();
@@ -72,6 +74,7 @@ void Leader::take_signal(int signal) {
   if (signal == SIGUSR2) return reopen_log();
   spdlog::info("{}: ending; stages go on alone when their leases end",
                signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  heartbeat_.ending();
   context_.stop();
 }
 

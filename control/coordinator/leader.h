@@ -16,6 +16,7 @@
 #include "control/coordinator/office/office.h"
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
+#include "net/manager/heartbeat.h"
 #include "net/signal_queue.h"
 
 namespace vpfs::coordinator {
@@ -41,6 +42,8 @@ class Leader {
     std::function<void(std::string status, control::Answer answer)> finish_status = {};
     // An aggregator may begin a later term, so long after it was found to need one.
     std::optional<Duration> later_term_after = {};
+    // Whether what this process has beside the leader turns: see net::Heartbeat.
+    net::Heartbeat::Alive others_turn = [] { return true; };
   };
 
   // Its sockets are open. The error names the key of the configuration.
@@ -63,6 +66,7 @@ class Leader {
   const std::uint64_t term_;
   asio::io_context context_{1};
   net::SignalReader signals_;
+  net::Heartbeat heartbeat_;
   Office office_;
   Ending ending_ = Ending::signal;
   std::uint64_t least_term_ = 0;

@@ -62,6 +62,7 @@ void Host::withdraw() {
 
 void Host::leave() {
   hand_ = Hand::left;
+  heartbeat_.stop();
   deferred_.clear();
   // Whoever asks again after that reaches the other process.
   control_.leave();

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/command_line.h"
@@ -25,12 +24,15 @@
 #include "fuse/posix/config.h"
 #include "fuse/posix/directory_mount.h"
 #include "fuse/posix/node_addresses.h"
+#include "net/manager/manager_socket.h"
 #include "net/socket_options.h"
 
 namespace {
 
 using namespace vpfs;
 using namespace vpfs::fuse;
+
+constexpr int kManagerWaits = 50;
 
 int complain(std::string_view message) {
   std::cerr << "vpfs-mount: " << message << std::endl;
@@ -98,7 +100,10 @@ int serve(const MountOptions& options, const Config& config, bool foreground, Ma
   if (const auto serving = (*mount)->start(); !serving) return complain(serving.error().message);
   std::cout << "vpfs-mount: ready at " << options.point.directory << " for " << options.point.source
             << ", pid " << ::getpid() << std::endl;
-  sd_notify(0, "READY=1");
+  if (const auto manager = net::ManagerSocket::of_environment()) {
+    int waits = kManagerWaits;
+    (void)manager->tell(net::ready_words(), {}, waits, {});
+  }
   if (started) leave_terminal(*started);
   (*mount)->run();
   return 0;
