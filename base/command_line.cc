@@ -1,12 +1,16 @@
 #include "base/command_line.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <iostream>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
+#include "base/nearest_word.h"
 #include "base/version.h"
 
 namespace vpfs {
@@ -65,6 +69,18 @@ UsageMistake mistake_of(const CLI::App& app, const CLI::Error& error) {
     mistake.commands.push_back(each->get_name());
   }
   return mistake;
+}
+
+// What the library says, and what an unknown option may have meant.
+std::string usual_text(const CLI::App* app, const CLI::Error& error) {
+  std::string text = CLI::FailureMessage::simple(app, error);
+  const UsageMistake mistake = mistake_of(*app, error);
+  for (const std::string& each : mistake.unknown) {
+    if (!each.starts_with("--")) continue;
+    const auto nearest = nearest_word(each.substr(0, each.find('=')), mistake.options);
+    if (nearest) text += "Did you mean " + *nearest + "?\n";
+  }
+  return text;
 }
 
 // Nothing when the program goes on; else the exit code of the library.
@@ -185,7 +201,9 @@ void Command::take_options_after_commands() const {
 OptionParser::OptionParser(const std::string& about)
     : OptionParser(std::make_unique<CLI::App>(about)) {}
 
-OptionParser::OptionParser(std::unique_ptr<CLI::App> app) : Command(*app), owned_(std::move(app)) {}
+OptionParser::OptionParser(std::unique_ptr<CLI::App> app) : Command(*app), owned_(std::move(app)) {
+  owned_->failure_message(usual_text);
+}
 
 OptionParser::~OptionParser() = default;
 
@@ -214,6 +232,20 @@ std::optional<int> OptionParser::parse(int argc, char** argv) const {
 int OptionParser::missing(const std::string& option) const {
   (void)app().exit(CLI::RequiredError(option));
   return kBadUsage;
+}
+
+int exit_after_output(std::string_view program, int code) {
+  errno = 0;
+  std::cout.flush();
+  const bool is_flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  if (is_flushed && std::ferror(stdout) == 0 && std::cout.good()) return code;
+  // What failed before has left no reason.
+  std::cerr << program << ": standard output: "
+            << (error == 0 ? "not all of it could be written"
+                           : std::generic_category().message(error))
+            << "\n";
+  return code == 0 ? 1 : code;
 }
 
 }  // namespace vpfs

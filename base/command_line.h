@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -132,5 +133,9 @@ class OptionParser : public Command {
 
   std::unique_ptr<CLI::App> owned_;
 };
+
+// The exit code of a program that would end with `code`: 1 instead of 0 if not all that it has
+// printed could be written, which it then says on standard error.
+[[nodiscard]] int exit_after_output(std::string_view program, int code);
 
 }  // namespace vpfs

@@ -1,14 +1,18 @@
 #include "base/config_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/config_parts.h"
 #include "base/named_file.h"
 
 namespace vpfs {
@@ -63,7 +67,9 @@ Result<std::string> read_all(int file) {
 }
 
 // A pipe is as good as a file, so that a shell's <(command) may be given.
-Result<std::string> read_text(const std::string& path) {
+enum class MayBeEmpty { no, yes };
+
+Result<std::string> read_text(const std::string& path, MayBeEmpty may_be_empty = MayBeEmpty::no) {
   struct stat there = {};
   // Opening a device may do something, so it is looked at first.
   if (::stat(path.c_str(), &there) != 0) return failed(errno);
@@ -74,13 +80,65 @@ Result<std::string> read_text(const std::string& path) {
   const OpenFile file(path);
   if (file.get() < 0) return failed(errno);
   Result<std::string> text = read_all(file.get());
-  if (text && text->find_first_not_of(" \t\r\n") == std::string::npos) {
+  if (text && may_be_empty == MayBeEmpty::no &&
+      text->find_first_not_of(" \t\r\n") == std::string::npos) {
     return fail(is_pipe ? "is a FIFO that nothing is written to" : "is empty");
   }
   return text;
 }
 
+// The names of a folder's files that are read, sorted. Editors, rpm and dpkg leave others.
+std::vector<std::string> names_in(const std::string& folder, ConfigErrors& errors) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  std::error_code problem;
+  fs::directory_iterator each(folder, problem);
+  for (; !problem && each != fs::directory_iterator(); each.increment(problem)) {
+    std::string name = each->path().filename().string();
+    const bool is_odd = std::ranges::any_of(
+        name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+    if (name.starts_with('.') || is_odd) continue;
+    if (name.ends_with(".yml")) {
+      errors.warn_about(folder + "/" + name, "is not read: its name does not end with .yaml");
+    }
+    if (name.ends_with(".yaml")) names.push_back(std::move(name));
+  }
+  const bool is_missing = problem == std::errc::no_such_file_or_directory;
+  if (problem && !is_missing) {
+    errors.add_about(folder, "cannot be read: " + problem.message());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 }  // namespace
+
+std::string config_folder(std::string_view main_file) {
+  constexpr std::string_view kEnding = ".yaml";
+  if (main_file.ends_with(kEnding)) main_file.remove_suffix(kEnding.size());
+  return std::string(main_file) + ".d";
+}
+
+std::optional<std::string> read_config_texts(ConfigErrors& errors) {
+  std::optional<std::string> text = read_config_text(errors);
+  if (!text) return std::nullopt;
+  constexpr std::string_view kSecond = "a second YAML document; only one is allowed";
+  if (const auto line = line_of_part(*text)) errors.add(*line, "", kSecond);
+  const std::string folder = config_folder(errors.file());
+  for (const std::string& name : names_in(folder, errors)) {
+    const std::string file = folder + "/" + name;
+    const Result<std::string> part = read_text(file, MayBeEmpty::yes);
+    if (!part) {
+      errors.add_about(file, part.error().message);
+    } else if (const auto line = line_of_part(*part)) {
+      errors.add_about(fmt::format("{}:{}", file, *line), kSecond);
+    } else {
+      add_part(*text, file, *part);
+    }
+  }
+  if (!errors.empty()) return std::nullopt;
+  return text;
+}
 
 std::optional<std::string> read_config_text(ConfigErrors& errors) {
   Result<std::string> text = read_text(errors.file());

@@ -27,4 +27,23 @@ template <typename Parse>
   return std::optional(std::move(config));
 }
 
+// The folder of further files beside a main one: "proxy.d" beside "proxy.yaml".
+[[nodiscard]] std::string config_folder(std::string_view main_file);
+
+// The same text, with the files of that folder behind it (see base/config_parts.h), if there is
+// one: those whose names end with ".yaml" and do not begin with ".", in the order of their names.
+// Each may be empty. An error names the file.
+[[nodiscard]] std::optional<std::string> read_config_texts(ConfigErrors& errors);
+
+// load_config() for a program whose configuration may be in several files.
+template <typename Parse>
+[[nodiscard]] auto load_config_and_folder(ConfigErrors& errors, Parse parse)
+    -> std::optional<std::invoke_result_t<Parse&, std::string_view, ConfigErrors&>> {
+  const std::optional<std::string> text = read_config_texts(errors);
+  if (!text) return std::nullopt;
+  auto config = parse(std::string_view(*text), errors);
+  if (!errors.empty()) return std::nullopt;
+  return std::optional(std::move(config));
+}
+
 }  // namespace vpfs

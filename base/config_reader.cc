@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <deque>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <yaml-cpp/exceptions.h>
 
+#include "base/config_parts.h"
 #include "base/nearest_word.h"
 #include "base/one_line.h"
 #include "base/yaml_tree.h"
@@ -45,7 +47,9 @@ void ConfigErrors::insert(Messages& messages, int line, std::string_view key,
                           std::string_view text) const {
   if (final_) return;
   const auto place = std::ranges::upper_bound(messages.numbers, line);
-  const std::string where = line == 0 ? file_ : fmt::format("{}:{}", file_, line);
+  const Part& part = part_of(line);
+  const std::string where =
+      line == 0 ? file_ : fmt::format("{}:{}", part.file, line - part.first_line + 1);
   const std::string subject = key.empty() ? "" : fmt::format("{}: ", key);
   const auto index = place - messages.numbers.begin();
   messages.lines.insert(messages.lines.begin() + index,
@@ -71,6 +75,36 @@ void ConfigErrors::warn(std::string_view key, std::string_view text) {
   insert(warnings_, line_of(key), key, text);
 }
 
+void ConfigErrors::append(Messages& messages, std::string_view file, std::string_view text) {
+  messages.lines.push_back(fmt::format("{}: {}", file, one_line(text)));
+  messages.problems.push_back({.key = "", .text = one_line(text)});
+  messages.numbers.push_back(std::numeric_limits<int>::max());
+}
+
+void ConfigErrors::add_about(std::string_view file, std::string_view problem) {
+  append(errors_, file, problem);
+}
+
+void ConfigErrors::warn_about(std::string_view file, std::string_view text) {
+  append(warnings_, file, text);
+}
+
+const ConfigErrors::Part& ConfigErrors::part_of(int line) const {
+  const auto next = std::ranges::upper_bound(parts_, line, {}, &Part::first_line);
+  return next == parts_.begin() ? parts_.front() : *std::prev(next);
+}
+
+void ConfigErrors::begin_file(int first_line, std::string file) {
+  parts_.push_back({.first_line = first_line, .file = std::move(file)});
+}
+
+std::string ConfigErrors::place(int line, int from) const {
+  const Part& part = part_of(line);
+  const int number = line - part.first_line + 1;
+  if (part == part_of(from)) return fmt::format("on line {}", number);
+  return fmt::format("in {}:{}", part.file, number);
+}
+
 int ConfigErrors::line_of(std::string_view path) const {
   for (;;) {
     const auto place = places_.find(path);
@@ -94,7 +128,13 @@ struct ConfigReader::State {
     const YamlNode* value;
   };
 
-  std::shared_ptr<const YamlTree> tree;  // has the values; null without any
+  // What has the values: a tree for each file, and lists and mappings that are in several.
+  struct Values {
+    std::vector<std::shared_ptr<const YamlTree>> trees;
+    std::deque<YamlNode> joined;
+  };
+
+  std::shared_ptr<Values> values = std::make_shared<Values>();  // of all readers of the text
   ConfigErrors* errors = nullptr;
   std::string path;  // of this mapping, "" for the root
   int line = 1;
@@ -141,12 +181,73 @@ struct ConfigReader::State {
       Entry entry{key.scalar, key.line, node.children[i + 1]};
       const auto first = std::ranges::find(entries, entry.key, &Entry::key);
       if (first != entries.end()) {
-        problem(entry, fmt::format("given twice; first on line {}", first->line));
+        problem(entry,
+                fmt::format("given twice; first {}", errors->place(first->line, entry.line)));
         continue;
       }
       errors->set_line(path_of(entry.key), entry.line);
       entries.push_back(std::move(entry));
     }
+  }
+
+  // Reads one file of a text, the main one first.
+  void read(const ConfigPart& part, std::span<const std::string_view> keys_of_parts) {
+    const bool is_main = part.first_line == 1;
+    if (!is_main) errors->begin_file(part.first_line, part.file);
+    try {
+      auto tree = YamlTree::parse(std::string(part.text), part.first_line);
+      values->trees.push_back(tree);
+      if (const std::optional<int> second = tree->second_document()) {
+        errors->add(*second, "", "a second YAML document; only one is allowed");
+      }
+      const YamlNode& document = tree->root();
+      if (document.is(Kind::null)) {
+        present = true;
+      } else if (!document.is(Kind::map)) {
+        errors->add(document.line, "", "must be a mapping (key: value)");
+      } else if (is_main) {
+        load(document);
+      } else {
+        join(document, keys_of_parts);
+      }
+    } catch (const YAML::Exception& exception) {
+      errors->add_final(std::max(exception.mark.line, 0) + part.first_line,
+                        "not YAML: " + exception.msg);
+    }
+  }
+
+  // Adds what another file than the main one has.
+  void join(const YamlNode& document, std::span<const std::string_view> keys_of_parts) {
+    State part;
+    part.errors = errors;
+    part.load(document);
+    for (const Entry& entry : part.entries) {
+      if (std::ranges::find(keys_of_parts, entry.key) == keys_of_parts.end()) {
+        problem(entry, fmt::format("belongs into {}: this file may have {}", errors->file(),
+                                   fmt::join(keys_of_parts, " and ")));
+      } else {
+        join(entry);
+      }
+    }
+    part.finished = true;
+  }
+
+  void join(const Entry& more) {
+    const auto entry = std::ranges::find(entries, more.key, &Entry::key);
+    if (entry == entries.end()) {
+      entries.push_back(more);
+      return;
+    }
+    errors->set_line(path_of(more.key), entry->line);
+    if (more.value->is(Kind::null)) return problem(more, "has no value");
+    if (entry->value->kind != more.value->kind) {
+      return problem(more, fmt::format("must have the same form as {}",
+                                       errors->place(entry->line, more.line)));
+    }
+    YamlNode& both = values->joined.emplace_back(*entry->value);
+    both.children.insert(both.children.end(), more.value->children.begin(),
+                         more.value->children.end());
+    entry->value = &both;
   }
 
   [[nodiscard]] std::string unknown_key_problem_of(const std::string& key) const {
@@ -169,7 +270,7 @@ struct ConfigReader::State {
   [[nodiscard]] std::unique_ptr<State> below(std::string place, int at,
                                              const YamlNode* node) const {
     auto state = std::make_unique<State>();
-    state->tree = tree;
+    state->values = values;
     state->errors = errors;
     state->path = std::move(place);
     state->line = at;
@@ -234,26 +335,18 @@ struct ConfigReader::State {
   }
 };
 
-ConfigReader::ConfigReader(std::string_view text, ConfigErrors& errors)
+ConfigReader::ConfigReader(std::string_view text, ConfigErrors& errors,
+                           std::span<const std::string_view> keys_of_parts)
     : state_(std::make_unique<State>()) {
   state_->errors = &errors;
   state_->errors_before = errors.lines().size();
-  try {
-    state_->tree = YamlTree::parse(std::string(text));
-    if (const std::optional<int> line = state_->tree->second_document()) {
-      errors.add(*line, "", "a second YAML document; only one is allowed");
-    }
-    const YamlNode& document = state_->tree->root();
-    if (document.is(Kind::null)) {
-      state_->present = true;
-    } else if (document.is(Kind::map)) {
-      state_->load(document);
-    } else {
-      errors.add(document.line, "", "must be a mapping (key: value)");
-    }
-  } catch (const YAML::Exception& exception) {
-    errors.add_final(std::max(exception.mark.line, 0) + 1, "not YAML: " + exception.msg);
+  std::vector<ConfigPart> parts;
+  if (keys_of_parts.empty()) {
+    parts.push_back({.file = "", .first_line = 1, .text = text});
+  } else {
+    parts = parts_of(text);
   }
+  for (const ConfigPart& part : parts) state_->read(part, keys_of_parts);
 }
 
 ConfigReader::ConfigReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -454,6 +547,10 @@ void ConfigReader::report(std::string_view key, std::string_view problem) {
 
 int ConfigReader::line() const {
   return state_->line;
+}
+
+std::string ConfigReader::place(int line) const {
+  return state_->errors->place(line, state_->line);
 }
 
 }  // namespace vpfs

@@ -26,7 +26,7 @@ struct ConfigProblem {
 // from 0); it is left out where the text as a whole is wrong, and line 0 where there is no text.
 class ConfigErrors {
  public:
-  explicit ConfigErrors(std::string file) : file_(std::move(file)) {}
+  explicit ConfigErrors(std::string file) : file_(std::move(file)), parts_{{1, file_}} {}
   void add(int line, std::string_view key, std::string_view problem);
   // The text cannot be read or parsed: this is the only error, whatever is added after it.
   void add_final(int line, std::string_view problem);
@@ -47,9 +47,18 @@ class ConfigErrors {
   // lines() as one text, each ended by a newline.
   [[nodiscard]] std::string to_string() const;
 
+  // The same of another file, where nothing of it could be read.
+  void add_about(std::string_view file, std::string_view problem);
+  void warn_about(std::string_view file, std::string_view text);
+
   // For ConfigReader: records the line of a key, by its whole path.
   void set_line(std::string path, int line) { places_.insert_or_assign(std::move(path), line); }
   [[nodiscard]] int line_of(std::string_view path) const;
+  // The lines of the text from this one on, up to that of the next call, are those of `file`, whose
+  // first line it is (see base/config_parts.h).
+  void begin_file(int first_line, std::string file);
+  // "on line 7", or "in FILE:7" if that is not the file of the line `from`.
+  [[nodiscard]] std::string place(int line, int from) const;
 
  private:
   struct Messages {
@@ -57,9 +66,17 @@ class ConfigErrors {
     std::vector<ConfigProblem> problems;
     std::vector<int> numbers;
   };
+  struct Part {
+    int first_line;
+    std::string file;
+    bool operator==(const Part&) const = default;
+  };
+  [[nodiscard]] const Part& part_of(int line) const;
+  static void append(Messages& messages, std::string_view file, std::string_view text);
   void insert(Messages& messages, int line, std::string_view key, std::string_view text) const;
 
   std::string file_;
+  std::vector<Part> parts_;  // in the order of their lines
   Messages errors_;
   Messages warnings_;
   std::map<std::string, int, std::less<>> places_;
@@ -83,7 +100,11 @@ class ConfigReader {
  public:
   // Parses `text`. After a syntax error the reader reports nothing else and acts as an empty
   // mapping.
-  ConfigReader(std::string_view text, ConfigErrors& errors);
+  ConfigReader(std::string_view text, ConfigErrors& errors) : ConfigReader(text, errors, {}) {}
+  // The same of several files (see base/config_parts.h). Files beside the main one may have these
+  // keys; their lists and mappings follow those of the files before.
+  ConfigReader(std::string_view text, ConfigErrors& errors,
+               std::span<const std::string_view> keys_of_parts);
   ConfigReader(ConfigReader&&) noexcept;
   ConfigReader& operator=(ConfigReader&&) = delete;
   ~ConfigReader();
@@ -137,6 +158,9 @@ class ConfigReader {
   // that of the key if present, else of the mapping. The key may be an item of a list: "dial[1]".
   void report(std::string_view key, std::string_view problem);
   [[nodiscard]] int line() const;
+  // Where another line of the text is, for a message about this mapping: "on line 7" or "in
+  // FILE:7".
+  [[nodiscard]] std::string place(int line) const;
 
  private:
   struct State;

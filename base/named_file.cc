@@ -65,4 +65,18 @@ Result<void> check_readable_file(const std::string& path) {
   return fail(fmt::format("{}: {}", path, error.message()), error);
 }
 
+std::optional<std::string> problem_of_folder(const std::string& path) {
+  const std::size_t end = path.rfind('/');
+  if (end == std::string::npos || end == 0) return std::nullopt;
+  const std::string folder = path.substr(0, end);
+  struct stat there = {};
+  if (::stat(folder.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return std::nullopt;
+    return fmt::format("'{}' is {}, not a folder", folder, kind_of_file(there.st_mode));
+  }
+  if (errno == ENOENT) return fmt::format("the folder '{}' does not exist", folder);
+  return fmt::format("the folder '{}' cannot be used: {}", folder,
+                     std::generic_category().message(errno));
+}
+
 }  // namespace vpfs

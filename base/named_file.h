@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,5 +32,8 @@ inline constexpr int kNoWaiting = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 // The same check by name, for libraries that open the file themselves: it is a regular file that
 // this process may read.
 [[nodiscard]] Result<void> check_readable_file(const std::string& path);
+
+// Why no file can be made under this name, as far as its folder goes; nothing: it is there.
+[[nodiscard]] std::optional<std::string> problem_of_folder(const std::string& path);
 
 }  // namespace vpfs

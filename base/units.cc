@@ -1,5 +1,6 @@
 #include "base/units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <numeric>
@@ -87,6 +88,30 @@ bool scaled_fraction(std::uint64_t fraction, std::size_t decimals, std::uint64_t
   return factor % denominator == 0;
 }
 
+bool same_letter(char a, char b) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return small(a) == small(b);
+}
+
+bool begins_like(std::string_view text, std::string_view begin) {
+  return text.size() >= begin.size() &&
+         std::ranges::equal(text.substr(0, begin.size()), begin, same_letter);
+}
+
+// "M" means MiB, "mib" too, and "mins" means min.
+const Unit* meant_unit(std::string_view word, std::span<const Unit> units) {
+  const Unit* meant = nullptr;
+  for (const Unit& each : units) {
+    // "m" alone means minutes.
+    const bool is_short = begins_like(each.name, word) && each.name != "ms";
+    if (is_short && each.factor > 1 && meant == nullptr) meant = &each;
+  }
+  for (const Unit& each : units) {
+    if (each.name.size() > 1 && begins_like(word, each.name)) meant = &each;
+  }
+  return meant;
+}
+
 struct Quantity {
   std::uint64_t value;
   bool has_unit;
@@ -114,8 +139,10 @@ Result<Quantity> parse_quantity(std::string_view text, std::span<const Unit> uni
       if (known.name == rest) unit = &known;
     }
     if (unit == nullptr) {
-      return fail(fmt::format("\"{}\" has an unknown unit \"{}\" (known: {})", text, rest,
-                              names_of(units)));
+      const Unit* const meant = meant_unit(rest, units);
+      return fail(fmt::format(
+          "\"{}\" has an unknown unit \"{}\" (known: {}){}", text, rest, names_of(units),
+          meant == nullptr ? "" : fmt::format("; did you mean {}?", meant->name)));
     }
   }
 

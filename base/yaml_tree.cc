@@ -12,10 +12,10 @@ namespace vpfs {
 // Makes nodes of the first document's events, and notes where the second one begins.
 class YamlTree::Builder final : public YAML::EventHandler {
  public:
-  explicit Builder(YamlTree& tree) : tree_(tree) {}
+  Builder(YamlTree& tree, int first_line) : tree_(tree), first_line_(first_line) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ == 2) tree_.second_document_ = mark.line + 1;
+    if (++documents_ == 2) tree_.second_document_ = mark.line + first_line_;
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -44,7 +44,7 @@ class YamlTree::Builder final : public YAML::EventHandler {
     if (documents_ > 1) return nullptr;
     YamlNode& node = tree_.nodes_.emplace_back();
     node.kind = kind;
-    node.line = mark.line + 1;
+    node.line = mark.line + first_line_;
     if (anchor != YAML::NullAnchor) anchors_.insert_or_assign(anchor, &node);
     place(node);
     return &node;
@@ -64,16 +64,17 @@ class YamlTree::Builder final : public YAML::EventHandler {
   }
 
   YamlTree& tree_;
+  int first_line_;
   std::size_t documents_ = 0;
   std::vector<YamlNode*> open_;  // the last one is the innermost
   std::map<YAML::anchor_t, const YamlNode*> anchors_;
 };
 
-std::shared_ptr<const YamlTree> YamlTree::parse(const std::string& text) {
+std::shared_ptr<const YamlTree> YamlTree::parse(const std::string& text, int first_line) {
   const auto tree = std::make_shared<YamlTree>();
   std::istringstream input(text);
   YAML::Parser parser(input);
-  Builder builder(*tree);
+  Builder builder(*tree, first_line);
   if (parser.HandleNextDocument(builder)) (void)parser.HandleNextDocument(builder);
   if (tree->root_ == nullptr) tree->root_ = &tree->nodes_.emplace_back();
   return tree;

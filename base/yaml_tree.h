@@ -13,7 +13,7 @@ struct YamlNode {
   enum class Kind { null, scalar, sequence, map };
 
   Kind kind = Kind::null;
-  int line = 1;  // counted from 1
+  int line = 1;
   std::string scalar;
   // The items of a sequence, or the keys and values of a map in turn. They are in the same tree.
   std::vector<const YamlNode*> children;
@@ -27,8 +27,10 @@ struct YamlNode {
 // whether another document follows; YAML::LoadAll() never ends on some texts, such as ",".
 class YamlTree {
  public:
-  // Throws YAML::Exception if the text, or the beginning of its second document, is not YAML.
-  [[nodiscard]] static std::shared_ptr<const YamlTree> parse(const std::string& text);
+  // Throws YAML::Exception if the text, or the beginning of its second document, is not YAML; its
+  // line is within the text. Nodes count their lines from `first_line` on.
+  [[nodiscard]] static std::shared_ptr<const YamlTree> parse(const std::string& text,
+                                                             int first_line = 1);
 
   // Null if there is no document.
   [[nodiscard]] const YamlNode& root() const { return *root_; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the manual page and the bash completion of a program from its own option definitions.
+"""Makes the manual page and the completions of a program from its own option definitions.
 
-describe_program.py DESCRIPTION PAGE.in PAGE COMPLETION: DESCRIPTION is what the program prints with
+describe_program.py DESCRIPTION PAGE.in PAGE BASH ZSH FISH: DESCRIPTION is what the program prints with
 --describe-options (base/command_line.h says how). In PAGE.in, the lines @OPTIONS@ and @COMMANDS@
 stand for the lists of them.
 """
@@ -12,6 +12,8 @@ import pathlib
 import re
 import shlex
 import sys
+
+import describe_shells
 
 # Words of a live vpfs that complete an argument: program, command, argument -> command that prints them.
 LIVE_WORDS = {
@@ -213,12 +215,15 @@ def argument_words(program: str, command: Command) -> list[str]:
 
 
 def main() -> int:
-    description, source, page_file, completion_file = (pathlib.Path(argument) for argument in sys.argv[1:5])
+    description, source, page_file, *completions = (pathlib.Path(argument) for argument in sys.argv[1:7])
     program, commands = read(description.read_text())
+    shells = describe_shells.Program(program, commands, LIVE_WORDS, LIVE_OPTIONS, FIXED_WORDS)
     page_file.parent.mkdir(parents=True, exist_ok=True)
-    completion_file.parent.mkdir(parents=True, exist_ok=True)
     page_file.write_text(page(source.read_text(), commands))
-    completion_file.write_text(completion(program, commands))
+    texts = (completion(program, commands), describe_shells.zsh(shells), describe_shells.fish(shells))
+    for file, text in zip(completions, texts, strict=True):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     return 0
 
 

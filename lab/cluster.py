@@ -52,6 +52,7 @@ class Front:
     limits: Mapping[str, object] = dataclasses.field(default_factory=dict)
     # The control port. {index} in its texts is the number of the server.
     control: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    restart: Mapping[str, object] = dataclasses.field(default_factory=dict)
     pages: Sequence[int] = ()  # ports of their pages, by server; none: they have no page
     depth_requests: int = 16
     depth_bytes: str = "8 MiB"
@@ -81,6 +82,7 @@ class Front:
                 {"match": dict(match), "virtual_pfs": name}
                 for name, match in self.templates.items()
             ],
+            **({"restart": dict(self.restart)} if self.restart else {}),
         } | ({"control": self._control(index)} if self.control else {})
 
     def _control(self, index: int) -> dict[str, object]:

@@ -49,8 +49,11 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
   // No handler runs after it. Idempotent.
   void close() {
     if (std::exchange(closed_, true)) return;
-    std::error_code ignored;
-    acceptor_.close(ignored);
+    // Another process may have the same socket open. close() alone would then leave it in this
+    // one's epoll set.
+    std::error_code error;
+    const int socket = acceptor_.release(error);
+    error ? (void)acceptor_.close(error) : (void)::close(socket);
     pause_.cancel();
   }
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "net/accept_loop.h"
+#include "net/connecting.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 

@@ -1,5 +1,7 @@
 #include "net/tls.h"
 
+#include <chrono>
+#include <ctime>
 #include <utility>
 
 #include <asio/error.hpp>
@@ -141,6 +143,22 @@ Result<std::shared_ptr<TlsContext>> TlsContext::load(const TlsFiles& files, TlsS
   // Idle connections give their buffers back.
   tls.SSL_CTX_ctrl(native, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, nullptr);
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
+}
+
+Result<WallTime> end_of_certificate(const std::string& file) {
+  VPFS_TRY(load_openssl());
+  VPFS_TRY(check_readable_file(file));
+  const OpenSsl& tls = openssl();
+  TlsContext::State state;
+  state.context.reset(tls.SSL_CTX_new(tls.TLS_server_method()));
+  SSL_CTX* const native = state.context.get();
+  if (native == nullptr) return fail("TLS: " + last_tls_error());
+  std::tm end = {};
+  const bool is_read =
+      tls.SSL_CTX_use_certificate_chain_file(native, file.c_str()) == 1 &&
+      tls.ASN1_TIME_to_tm(tls.X509_get0_notAfter(tls.SSL_CTX_get0_certificate(native)), &end) == 1;
+  if (!is_read) return fail(fmt::format("{}: is not a certificate: {}", file, last_tls_error()));
+  return WallTime(std::chrono::seconds(::timegm(&end)));
 }
 
 std::unique_ptr<Channel> accept_tls(StreamSocket socket, std::shared_ptr<TlsContext> context) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "net/channel.h"
 
@@ -36,6 +37,9 @@ class TlsContext {
   explicit TlsContext(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// When the certificate of this file ends. The error names the file.
+[[nodiscard]] Result<WallTime> end_of_certificate(const std::string& file);
 
 // A channel over TCP. It keeps its context, which the channels before a reload share.
 [[nodiscard]] std::unique_ptr<Channel> accept_tls(StreamSocket socket,

@@ -150,6 +150,7 @@ void Proxy::run() {
                dispatcher_.act(shared_.clock.now(), [&](stage::Stage& stage, TimePoint now) {
                  stage.take_changes(changes, now);
                });
+               shared_.restore_counters(changes.child("proxy"));
                workers_.front()->wake_up();
              },
          .end =
@@ -224,6 +225,16 @@ void Proxy::take_late(control::Predecessor::Parcel connection) {
 void Proxy::upgrade(const std::string& binary, UpgradeDone done) {
   const std::array<std::string, 2> arguments = {"--config", file_};
   giving_->successor().start_program(binary, arguments, std::move(done));
+}
+
+bool Proxy::has_turned() {
+  seen_turns_.resize(workers_.size());
+  bool have_all = true;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const std::uint64_t turns = workers_[i]->turns();
+    have_all &= std::exchange(seen_turns_[i], turns) != turns;
+  }
+  return have_all;
 }
 
 void Proxy::accepted(net::Socket socket) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -72,6 +73,7 @@ class Proxy final : private control::Program {
   void list_clients(std::function<void(std::vector<control::Client>)> done) override;
   void drain(std::string_view why) override;
   void upgrade(const std::string& binary, UpgradeDone done) override;
+  [[nodiscard]] bool has_turned() override;
   [[nodiscard]] bool draining() const override { return shared_.draining.load(); }
 
   [[nodiscard]] Result<void> take_on(control::Predecessor::Everything all);
@@ -88,6 +90,7 @@ class Proxy final : private control::Program {
   Dispatcher dispatcher_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t next_worker_ = 0;
+  std::vector<std::uint64_t> seen_turns_;  // of each worker
   control::Host host_;
   std::unique_ptr<net::Listener> listener_;
   asio::steady_timer drain_timer_;

@@ -1,4 +1,5 @@
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -8,9 +9,11 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/command_line.h"
+#include "base/config_parts.h"
 #include "base/joined.h"
 #include "base/log/log.h"
 #include "base/system_clock.h"
@@ -38,6 +41,17 @@ int take_over_failed(vpfs::control::Predecessor* predecessor, const std::string&
   std::_Exit(code);
 }
 
+// Connections beyond the limit of open files would fail one by one, each with a line in the log.
+void check_open_files(std::size_t connections, unsigned long may_have) {
+  constexpr std::size_t kOthers = 64;
+  const std::size_t needed = 2 * connections + kOthers;
+  if (may_have == 0 || needed <= may_have) return;
+  vpfs::log_answer(spdlog::level::warn,
+                   fmt::format("limits.connections of {} takes {} open files, and this process may "
+                               "have {}: raise LimitNOFILE= or `ulimit -Hn`",
+                               connections, needed, may_have));
+}
+
 int serve(const vpfs::proxy::Config& config, const std::string& path,
           const vpfs::ConfigErrors& errors, vpfs::control::HostNames& names,
           vpfs::control::Predecessor* predecessor) {
@@ -47,7 +61,7 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
   }
   using spdlog::level::warn;
   for (const std::string& warning : errors.warnings()) vpfs::log_answer(warn, warning);
-  (void)vpfs::net::raise_open_file_limit();
+  check_open_files(config.limits.connections, vpfs::net::raise_open_file_limit());
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
   vpfs::net::Inherited kept = vpfs::control::kept_by_manager();
@@ -96,7 +110,11 @@ int run(int argc, char** argv) {
   if (!only_check)
     return serve(*config, path, errors, names, predecessor ? &*predecessor : nullptr);
   for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
-  std::cout << path << ": ok\n" << vpfs::proxy::to_summary(*config);
+  std::cout << path << ": ok\n";
+  for (const vpfs::ConfigPart& part : vpfs::parts_of(config->file_text)) {
+    if (!part.file.empty()) std::cout << part.file << ": ok\n";
+  }
+  std::cout << vpfs::proxy::to_summary(*config);
   return 0;
 }
 

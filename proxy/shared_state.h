@@ -58,6 +58,8 @@ struct SharedState {
   [[nodiscard]] SavedState save_learnt();
   void restore_learnt(const SavedState& from);
   [[nodiscard]] SavedState save_counters();
+  // What was counted since the last call of either; nothing: nothing was.
+  [[nodiscard]] std::optional<SavedState> save_counter_changes();
   void restore_counters(const SavedState& from);
 
   // Sets the configured hold; nothing means automatic. A learnt time-out never makes the hold
@@ -92,6 +94,8 @@ struct SharedState {
   Duration least_hold_ = Duration::zero();
   std::vector<std::int64_t> file_systems_;
   std::optional<Duration> client_timeout_;
+
+  std::vector<std::uint64_t> told_counters_;  // of the thread of the hand-over
 };
 
 }  // namespace vpfs::proxy

@@ -48,8 +48,10 @@ Worker::~Worker() = default;
 void Worker::run() {
   // Limits release requests at times that are closer together than the kernel's usual slack.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL);
+  (void)::prctl(PR_SET_NAME, fmt::format("worker-{}", index_).c_str());
   taken();
-  while (!stopping_) {
+  for (std::uint64_t turn = 1; !stopping_; ++turn) {
+    turns_.store(turn, std::memory_order_relaxed);
     const TimePoint now = waits_.now();
     take_timers(now);
     (void)set_.serve(pump_thread_.has_more() ? Duration::zero() : patience(now));

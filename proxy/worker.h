@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -49,6 +50,8 @@ class Worker {
   using ListDone = std::function<void(std::vector<ShownConnection> connections)>;
   void list_connections(ListDone done);
   void stop();
+  // How often its loop has turned. It does several times a second, also when it is idle.
+  [[nodiscard]] std::uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
 
   // A hand-over to another process; see Session::pack(). Each calls `done` on the worker's thread.
   struct Packed {
@@ -176,6 +179,7 @@ class Worker {
   std::vector<Session*> to_flush_;
   std::vector<Session*> flushing_;
   std::vector<std::shared_ptr<Session>> to_close_;
+  std::atomic<std::uint64_t> turns_ = 0;
   std::size_t swept_ = 0;  // buckets of sessions_ checked in this round
   bool need_turn_ = false;
   bool stopping_ = false;

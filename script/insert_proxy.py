@@ -349,9 +349,15 @@ def show_zones(_kind: Kind, options: argparse.Namespace) -> None:
     print(zone_lines(options.zones, options.redirects))
 
 
+def command_name(kind: Kind) -> str:
+    """In a clone, or as it is installed."""
+    is_clone = pathlib.Path(__file__).resolve().parent.name == "script"
+    return f"{'script/' if is_clone else 'vpfs-'}insert-{kind.name}"
+
+
 def parser_for(kind: Kind) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"script/insert-{kind.name}",
+        prog=command_name(kind),
         description=f"Redirects the TCP port of this host's {kind.server} to vpfs-proxy with "
         "nftables, on a live system. Once removed, clients reach the server as before.",
         epilog="vpfs-proxy listens at PROXY_PORT on all addresses, with `upstream: "

@@ -65,6 +65,7 @@ BENCHMARKS = {
     "total": Benchmark("control.total", [*LIVE, "vpfsctl"]),
     "control_impact": Benchmark("control.control_impact", LIVE),
     "insight": Benchmark("insight.insight", [*LIVE, "vpfs-coordinator", "vpfsctl"]),
+    "restart": Benchmark("data_path.restart", LIVE),
     "policies": Benchmark("data_path.policies", LIVE),
     "fuse": Benchmark("mounts.fuse", ["vpfs-mount", "vpfs-server", "vpfs-load"]),
     "fio": Benchmark("mounts.fio", ["vpfs-mount", "vpfs-server", "vpfs-proxy"]),

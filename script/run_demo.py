@@ -319,7 +319,7 @@ def main() -> int:
         },
     )
     drawn = plot.save(
-        out / "shares", lambda: figure(results, options.seconds, live, measured, site)
+        out / "shares", lambda: figure(results, options.seconds, live, measured, site, mount)
     )
     shown = f"{options.out / 'shares.svg'} shows it over time; " if drawn else ""
     if (out / PAGE).exists():

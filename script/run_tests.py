@@ -2,9 +2,9 @@
 """Builds vpfs with several presets and runs its tests; prints what each part took and one total.
 
   script/test           dev: checks, what sanitizers change, programs with those of the release
-                        before, tests by the clock; asan: tests within a process, and those that
-                        start programs, with script/chaos beside the build; tsan: the same for
-                        folders with threads
+                        before; script/chaos and tests by the clock, beside the builds of asan and
+                        tsan; asan: tests within a process, and those that start programs; tsan: the
+                        same for folders with threads
   script/test --quick   dev build, unit tests only
   script/test --full    also programs without a sanitizer, GCC with its unit tests, clang-tidy over
                         every source, ruff and mypy
@@ -20,10 +20,10 @@ import argparse
 import dataclasses
 import os
 import pathlib
-import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
@@ -47,7 +47,9 @@ TEST_LINES_SHOWN = 60
 FAILURES_SHOWN = 5
 LONGEST_SHOWN = 10
 CHAOS_MINUTES = 5
-CHAOS_PATIENCE = 900.0  # seconds after the build
+CHAOS_PATIENCE = 900.0  # seconds
+# Builds that run beside something take the time that it leaves.
+IDLE = ("chrt", "--idle", "0")
 SKIPPED = 77  # the exit code of a check that cannot run here
 
 
@@ -70,7 +72,6 @@ class Part:
     preset: str
     tests: list[Tests]
     targets: list[str] = dataclasses.field(default_factory=list)  # empty: all
-    chaos: bool = False  # script/chaos runs beside the build
 
 
 # programs_test has nothing of its own to sanitize. The one of the dev build starts the sanitized
@@ -92,20 +93,20 @@ DEV = Part(
     [
         Tests("dev", labels="script|bare"),
         Tests("dev-upgrade", labels="upgrade"),
-        Tests("dev-timing", labels="timing", alone=True),
     ],
     targets=["programs", "programs_test", "bare_tests", "bare_programs_test", "timing_test"],
 )
-ASAN = Part("asan", [Tests("asan"), programs_of("asan")], chaos=True)
+# They wait for most of their time, and so does script/chaos.
+TIMING = Tests("dev-timing", labels="timing", alone=True)
+ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
 TSAN = Part(
     "tsan",
     [Tests("tsan-" + folder[5:].replace("/", "-"), folder=folder) for folder in THREADED]
     + [programs_of("tsan")],
     targets=[f"{folder}/all" for folder in THREADED] + ["programs"],
 )
-NORMAL = [DEV, ASAN, TSAN]
 PLAIN_PROGRAMS = Part("dev", [Tests("dev-programs", labels="^programs")])
-FULL = [*NORMAL, PLAIN_PROGRAMS, Part("gcc", [Tests("gcc", labels="unit")]), Part("tidy", [])]
+FULL = [PLAIN_PROGRAMS, Part("gcc", [Tests("gcc", labels="unit")]), Part("tidy", [])]
 
 
 @dataclasses.dataclass
@@ -162,18 +163,26 @@ def minutes(seconds: float) -> str:
     return f"{int(seconds) // 60:3d}:{int(seconds) % 60:02d}"
 
 
-def processor_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 class Stopwatch:
+    """The time of a part, and the processor time of the commands that it has run."""
+
     def __init__(self) -> None:
-        self._began, self._used = time.monotonic(), processor_seconds()
+        self._began, self._used = time.monotonic(), 0.0
+
+    def finish(self, process: subprocess.Popen[bytes], patience: float | None = None) -> int | None:
+        """The exit code; None: it is too late, and the process runs on."""
+        end = None if patience is None else time.monotonic() + patience
+        while end is None or time.monotonic() < end:
+            pid, status, used = os.wait4(process.pid, 0 if end is None else os.WNOHANG)
+            if pid != 0:
+                process.returncode = os.waitstatus_to_exitcode(status)
+                self._used += used.ru_utime + used.ru_stime
+                return process.returncode
+            time.sleep(0.1)
+        return None
 
     def took(self, name: str, result: str) -> Took:
-        seconds, used = time.monotonic() - self._began, processor_seconds() - self._used
-        return Took(name, seconds, used, result)
+        return Took(name, time.monotonic() - self._began, self._used, result)
 
 
 class Runner:
@@ -198,19 +207,21 @@ class Runner:
         seconds = int(time.monotonic() - self.start)
         print(f"[{seconds // 60:2d}:{seconds % 60:02d}] {text}", flush=True)
 
-    def run(self, log: str, command: list[str], more: dict[str, str] | None = None) -> bool:
+    def run(
+        self, watch: Stopwatch, log: str, command: list[str], more: dict[str, str] | None = None
+    ) -> bool:
         """Runs a command with its output in build/logs/LOG.log; on failure, shows the end of it."""
         file = LOGS / f"{log}.log"
         with file.open("wb") as out:
-            code = subprocess.run(
+            process = subprocess.Popen(
                 command,
-                check=False,
                 cwd=ROOT,
                 env=self.environment | (more or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-            ).returncode
+            )
+        code = watch.finish(process)
         if code != 0:
             lines = file.read_text(errors="replace").splitlines()
             print("\n".join(lines[-TEST_LINES_SHOWN:]))
@@ -221,9 +232,9 @@ class Runner:
             )
         return code == 0
 
-    def build_beside_chaos(self, part: Part) -> bool:
-        """A build that takes the time that the chaos leaves. It uses the programs of dev."""
-        self.heading(f"chaos, {CHAOS_MINUTES} minutes beside the build")
+    def chaos(self) -> None:
+        """Uses the programs of dev."""
+        self.heading(f"chaos, {CHAOS_MINUTES} minutes")
         watch = Stopwatch()
         command = [sys.executable, "-B", "script/run_chaos.py", f"--minutes={CHAOS_MINUTES}"]
         file = LOGS / "chaos.log"
@@ -231,14 +242,10 @@ class Runner:
             chaos = subprocess.Popen(
                 command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out
             )
-        try:
-            good = self.build(part, ["chrt", "--idle", "0"])
-            code: int | None = chaos.wait(CHAOS_PATIENCE)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
+        code = watch.finish(chaos, CHAOS_PATIENCE)
+        if code is None:
             chaos.terminate()
-            chaos.wait()
+            watch.finish(chaos)
         output = file.read_text(errors="replace")
         count = Count(
             passed=int(code == 0),
@@ -250,16 +257,17 @@ class Runner:
         elif code != 0:
             self.failures.append(("chaos", output))
             print(f"        FAILED chaos; complete output: {file.relative_to(ROOT)}")
-        self.took.append(watch.took("chaos, beside the build", count.line()))
+        self.took.append(watch.took("chaos", count.line()))
         self.total.add(count)
-        return good
 
     def build(self, part: Part, before: Sequence[str] = ()) -> bool:
         preset = part.preset
         self.heading(f"{preset}: build")
         watch = Stopwatch()
         targets = ["--target", *part.targets] if part.targets else []
-        good = self.run(f"{preset}-configure", ["cmake", "--preset", preset]) and self.run(
+        configure = ["cmake", "--preset", preset]
+        good = self.run(watch, f"{preset}-configure", configure) and self.run(
+            watch,
             f"{preset}-build",
             [*before, "cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets],
         )
@@ -294,7 +302,7 @@ class Runner:
         ]
         command += ["-L", tests.labels] if tests.labels else []
         command += ["-LE", tests.without] if tests.without else []
-        self.run(f"{tests.name}-tests", command, more)
+        self.run(watch, f"{tests.name}-tests", command, more)
         count = Count()
         if junit.exists():
             for name, output in count.add_junit(junit):
@@ -315,9 +323,31 @@ class Runner:
         self.total.add(count)
 
     def part(self, part: Part) -> None:
-        if (self.build_beside_chaos if part.chaos else self.build)(part):
-            for tests in part.tests:
-                self.test(part.preset, tests)
+        if self.build(part):
+            self.tests(part)
+
+    def tests(self, part: Part) -> None:
+        for tests in part.tests:
+            self.test(part.preset, tests)
+
+    def normal(self) -> None:
+        """What waits for its time runs beside the builds of the sanitizers."""
+        there = self.build(DEV)
+        if there:
+            self.tests(DEV)
+        built: list[Part] = []
+
+        def build_all() -> None:
+            built.extend(part for part in (ASAN, TSAN) if self.build(part, IDLE))
+
+        builder = threading.Thread(target=build_all)
+        builder.start()
+        if there:
+            self.chaos()
+            self.test(DEV.preset, TIMING)
+        builder.join()
+        for part in built:
+            self.tests(part)
 
     def check_python(self) -> None:
         """ruff and mypy, where they are installed in the versions of pyproject.toml."""
@@ -361,9 +391,13 @@ def main() -> int:
 
     LOGS.mkdir(parents=True, exist_ok=True)
     runner = Runner(options.jobs)
-    for part in [QUICK] if options.quick else FULL if options.full else NORMAL:
-        runner.part(part)
+    if options.quick:
+        runner.part(QUICK)
+    else:
+        runner.normal()
     if options.full:
+        for part in FULL:
+            runner.part(part)
         runner.check_python()
     runner.summary()
     return 1 if runner.total.failed or not runner.total.passed else 0

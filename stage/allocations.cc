@@ -65,7 +65,9 @@ std::optional<Cost> Allocations::elsewhere(AppId app, Cost total) {
   }
   const Cost more = total - std::exchange(of.total, total);
   if (more > kMaxCost) ++counts_.totals_cut;
-  return std::min(more, kMaxCost);
+  const Cost counted = std::min(more, kMaxCost);
+  of.elsewhere += counted;
+  return counted;
 }
 
 void Allocations::end() {

@@ -86,6 +86,10 @@ class Allocations {
   void count_unknown() { ++counts_.unknown; }
   // What a total adds to the service elsewhere. Nothing: it is ignored.
   [[nodiscard]] std::optional<Cost> elsewhere(AppId app, Cost total);
+  // The sum of what elsewhere() has returned for a virtual PFS.
+  [[nodiscard]] Cost served_elsewhere(AppId app) const {
+    return index(app) < rows_.size() ? rows_[index(app)].elsewhere : 0;
+  }
   [[nodiscard]] bool was_mentioned(AppId app) const { return rows_[index(app)].cycle == cycle_; }
 
   // The lease has ended: its time is over, or the coordinator has taken it back.
@@ -140,6 +144,7 @@ class Allocations {
     std::uint64_t cycle = 0;         // number of the last one that it was part of
     std::uint64_t base = 0;          // number of the base of `total`; zero: none
     Cost total = 0;                  // the last one that was told
+    Cost elsewhere = 0;              // the sum of the differences
     std::uint32_t place = kNowhere;  // in limited_
   };
 

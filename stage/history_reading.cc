@@ -7,6 +7,16 @@
 #include "stage/stage.h"
 
 namespace vpfs::stage {
+namespace {
+
+BytesPerSecond limit_of(const VirtualPfsInfo& info, const Limits& allocated) {
+  const BytesPerSecond own = info.declared != nullptr ? info.share().rate : BytesPerSecond{};
+  const BytesPerSecond from_outside = allocated.bytes.value_or(BytesPerSecond{});
+  if (own.count == 0 || from_outside.count == 0) return own.count == 0 ? from_outside : own;
+  return std::min(own, from_outside);
+}
+
+}  // namespace
 
 void Stage::read_history(std::size_t first, std::size_t count, TimePoint since, TimePoint now,
                          std::vector<HistoryReading>& to) {
@@ -33,6 +43,7 @@ HistoryReading Stage::read_history(AppId app, TimePoint now) {
                          .arrived = counters.arrived.all().requests,
                          .cost = counters.cost_sent,
                          .cost_done = counters.cost_done,
+                         .elsewhere = allocations_.served_elsewhere(app),
                          .unscheduled = 0,
                          .waited = {},
                          .served = {},
@@ -41,6 +52,8 @@ HistoryReading Stage::read_history(AppId app, TimePoint now) {
                          .slow_client = counters.slow_client,
                          .longest_wait = {},
                          .largest = 0,
+                         .limit = limit_of(*pfs.info, allocations_.limits(app)),
+                         .keeps_no_queue = judge_share(app, now).keeps_no_queue,
                          .at = now,
                          .oldest = kNever,
                          .queued = {counters.queued.bytes}};

@@ -28,6 +28,7 @@ struct HistoryReading {
   std::uint64_t arrived = 0;  // requests
   Cost cost = 0;              // sent
   Cost cost_done = 0;
+  Cost elsewhere = 0;             // done by other stages, as a coordinator says
   std::uint64_t unscheduled = 0;  // requests
   Duration waited = {};           // of all requests that were sent
   Duration served = {};           // of those that ended
@@ -39,8 +40,11 @@ struct HistoryReading {
   Duration longest_wait = {};  // with the oldest request that is queued
   Cost largest = 0;            // of a request
 
-  TimePoint at = {};          // of the stage
-  TimePoint oldest = kNever;  // arrival of the oldest request that is queued
+  // At this time:
+  BytesPerSecond limit;         // the lower of its own and a coordinator's; 0: none
+  bool keeps_no_queue = false;  // so it misses its share
+  TimePoint at = {};            // of the stage
+  TimePoint oldest = kNever;    // arrival of the oldest request that is queued
   Bytes queued;
 };
 

@@ -10,8 +10,6 @@ namespace {
 // The numbers of a set of counters, in the order of Counters::archive().
 class Flattener {
  public:
-  static constexpr bool kReads = false;
-
   template <typename T>
   void operator()(std::string_view /*name*/, T& value) {
     if constexpr (saved_state::Plain<T>) {
@@ -26,8 +24,6 @@ class Flattener {
 
 class Unflattener {
  public:
-  static constexpr bool kReads = true;
-
   explicit Unflattener(const std::vector<std::uint64_t>& numbers) : numbers_(numbers) {}
 
   template <typename T>
@@ -246,7 +242,8 @@ void Stage::take_changes(const SavedState& from, TimePoint now) {
   for (const SavedState& one : from.list("virtual_pfs")) {
     Counters more;
     StateReader{one}("counters", more);
-    if (const auto app = table_.named(one.text("name"))) table_.counters(*app) += more;
+    const auto app = table_.named(one.text("name"));
+    (app ? table_.counters(*app) : table_.retired_counters()) += more;
   }
   for (const SavedState& each : from.list("lanes")) {
     const auto lane = lane_of_saved(each, now);

@@ -456,6 +456,11 @@ ShareWatch::Verdict Stage::judge_share(AppId app, TimePoint now) {
   return shares_.look(reading, now);
 }
 
+bool Stage::divides_by_weight(TimePoint now) const {
+  return lanes_.settings().classes.classes.size() <= 1 &&
+         lanes_[0].scheduler->crowding(AppId{}, 0, now).has_value();
+}
+
 std::size_t Stage::queues_of_each() const {
   const TrafficClasses& classes = lanes_.settings().classes;
   const bool has_classes = classes.mode != TrafficClasses::Mode::none;

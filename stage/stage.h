@@ -160,6 +160,8 @@ class Stage {
   // Another number: reconfigure() has made new schedulers.
   [[nodiscard]] std::uint32_t schedulers() const { return schedulers_; }
   [[nodiscard]] const Allocations& allocations() const { return allocations_; }
+  // Whether one policy that shares by weight divides the whole server.
+  [[nodiscard]] bool divides_by_weight(TimePoint now) const;
 
   // How long requests may be held; RateLimits::kHold until then. No request waits for a
   // coordinator's limit for more than half of it. Returns whether it changed: then release() may

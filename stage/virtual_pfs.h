@@ -92,6 +92,8 @@ class VirtualPfsTable {
     Histograms histograms;
   };
   [[nodiscard]] const Retired& retired() const { return retired_; }
+  // For what one that is not there any more counts in another process.
+  [[nodiscard]] Counters& retired_counters() { return retired_.counters; }
 
   // For a successor: a virtual PFS with its history, by name. restore() returns nothing where the
   // configuration has it no more; then its counters join those of the retired ones.

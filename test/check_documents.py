@@ -64,7 +64,9 @@ TOOLS = Page("docs/tools.md", ("load/settings.cc", "load/report.cc", "dataserver
 METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc", "control/site/site_metrics.cc"), 60, all_in_columns=True,
                pattern=re.compile(r'"(vpfs_[a-z0-9_]*)"'))
 # The names of policies and protocols are registered where they are made.
-POLICIES = tuple(f"schedulers/policies/{name}.cc" for name in ("adaptbf", "edf", "fifo", "sfq", "tbf"))
+REGISTRY = pathlib.Path("schedulers/policies/registry.cc")
+POLICIES = tuple(f"{name}.cc" for name in re.findall(r'#include "(schedulers/policies/(?!registry)\w+)\.h"',
+                                                     REGISTRY.read_text()))
 NAMES = Page("docs/admin/configure.md", (*POLICIES, "protocols/registry.cc"), 7, columns=False, pattern=REGISTERED)
 POLICY_KEYS = Page("docs/admin/configure.md", (*POLICIES, "schedulers/policies/anticipation_settings.cc"), 12,
                    pattern=POLICY_KEY)

@@ -20,12 +20,22 @@ def expected(build: pathlib.Path, bin_dir: pathlib.Path, doc_dir: pathlib.Path, 
              data_dir: pathlib.Path) -> dict[pathlib.Path, pathlib.Path | None]:
     """Each path to be installed and its source; None for a program. A program has a manual page."""
     files: dict[pathlib.Path, pathlib.Path | None] = {}
-    for source in pathlib.Path("docs/man").iterdir():
+    for source in pathlib.Path("docs/man").glob("*.in"):
         page = source.with_suffix("")  # without .in
         files[bin_dir / page.stem] = None
         files[man_dir / f"man{page.suffix[1:]}" / page.name] = build / "man" / page.name
-        files[data_dir / "bash-completion" / "completions" / page.stem] = build / "completions" / page.stem
+        for place, name in (("bash-completion/completions", page.stem), ("zsh/site-functions", f"_{page.stem}"),
+                            ("fish/vendor_completions.d", f"{page.stem}.fish")):
+            files[data_dir / place / name] = build / "completions" / name
     files[PREFIX / "sbin" / "mount.vpfs"] = None  # a link, for mount(8)
+    for page in pathlib.Path("docs/man").glob("*.8"):
+        files[man_dir / "man8" / page.name] = page
+    for name in ("certificates", "insert-beegfs", "insert-orangefs"):
+        files[PREFIX / "sbin" / f"vpfs-{name}"] = pathlib.Path("script") / name
+    files[PREFIX / "lib/vpfs/insert_proxy.py"] = pathlib.Path("script/insert_proxy.py")
+    units = pathlib.Path("packaging/files")
+    for file in (*units.glob("systemd/system/*"), *units.glob("sysusers.d/*"), *units.glob("tmpfiles.d/*")):
+        files[PREFIX / "lib" / file.relative_to(units)] = file
     for file in (*pathlib.Path("conf").rglob("*.yaml"), *pathlib.Path("conf").rglob("*.json")):
         files[doc_dir / "examples" / file.relative_to("conf")] = file
     for name in ("prolog", "epilog"):
@@ -82,7 +92,7 @@ def main() -> int:
             file, source = there / path.relative_to("/"), wanted[path]
             if source is None:
                 problems += check_program(file, build / "bin" / file.resolve().name, strip)
-            elif file.read_bytes() != source.read_bytes():
+            elif file.read_bytes() != source.read_bytes().replace(b"@BINDIR@", bytes(directories[0])):
                 problems.append(f"{path}: differs from {source}")
     print("\n".join(problems) or "install: ok")
     return 1 if problems else 0

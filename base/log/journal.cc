@@ -14,12 +14,12 @@ namespace vpfs {
 namespace {
 
 // The size comes first, because the value may have newlines.
-std::string message_field(std::string_view message) {
-  std::string field = "MESSAGE\n";
+std::string field_of(std::string_view name, std::string_view value) {
+  std::string field = std::string(name) + "\n";
   for (std::size_t i = 0; i < sizeof(std::uint64_t); ++i) {
-    field += static_cast<char>(static_cast<std::uint64_t>(message.size()) >> (8 * i));
+    field += static_cast<char>(static_cast<std::uint64_t>(value.size()) >> (8 * i));
   }
-  field += message;
+  field += value;
   field += '\n';
   return field;
 }
@@ -35,7 +35,8 @@ Journal::~Journal() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-Result<void> Journal::send(std::string_view program, int priority, std::string_view message) {
+Result<void> Journal::send(std::string_view program, int priority, std::string_view message,
+                           const Fields& fields) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path_.size() >= sizeof address.sun_path) return failure(ENAMETOOLONG);
@@ -43,8 +44,11 @@ Result<void> Journal::send(std::string_view program, int priority, std::string_v
   if (socket_ < 0) socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket_ < 0) return failure(errno);
 
-  const std::string entry = fmt::format("PRIORITY={}\nSYSLOG_IDENTIFIER={}\n{}", priority, program,
-                                        message_field(message));
+  std::string entry = fmt::format("PRIORITY={}\nSYSLOG_IDENTIFIER={}\n", priority, program);
+  for (const auto& [name, value] : fields) {
+    if (!value.empty()) entry += field_of(name, value);
+  }
+  entry += field_of("MESSAGE", message);
   ssize_t sent = 0;
   do {
     sent = ::sendto(socket_, entry.data(), entry.size(), MSG_NOSIGNAL,

@@ -2,6 +2,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -18,9 +20,14 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // `priority` as syslog has them. Waits while the journal's queue is full. Fails if there is no
+  // Name and value.
+  using Fields = std::vector<std::pair<std::string_view, std::string>>;
+
+  // `priority` as syslog has them. `fields`: those beside the usual ones; one without a value is
+  // left out. Waits while the journal's queue is full. Fails if there is no
   // journal, or if the message is longer than a datagram, some 200 KiB.
-  [[nodiscard]] Result<void> send(std::string_view program, int priority, std::string_view message);
+  [[nodiscard]] Result<void> send(std::string_view program, int priority, std::string_view message,
+                                  const Fields& fields = {});
 
  private:
   const std::string path_;

@@ -85,6 +85,19 @@ void log_answer(spdlog::level::level_enum level, const std::string& text) {
   ours->answer(spdlog::details::log_msg(logger->name(), level, text));
 }
 
+void log_about(const LogSubject& subject, spdlog::level::level_enum level,
+               const std::string& text) {
+  const auto ours = sink();
+  if (ours == nullptr) return spdlog::log(level, "{}", text);
+  const auto logger = spdlog::default_logger();
+  if (!logger->should_log(level)) return;
+  ours->about(subject, spdlog::details::log_msg(logger->name(), level, text));
+}
+
+void set_log_name(const std::string& name) {
+  if (const auto ours = sink()) ours->set_name(name);
+}
+
 Result<void> check_journal(const std::string& socket) {
   std::error_code unknown;
   if (std::filesystem::is_socket(socket, unknown)) return {};

@@ -33,6 +33,17 @@ void reopen_log();
 // Logs what a caller has asked for and waits for. It is written even if it repeats.
 void log_answer(spdlog::level::level_enum level, const std::string& text);
 
+// What a message is about: fields of its entry in the journal, by which `journalctl` selects. In
+// other logs the text alone says it.
+struct LogSubject {
+  std::string rule = {};  // VPFS_RULE
+  std::string job = {};   // JOBID
+};
+void log_about(const LogSubject& subject, spdlog::level::level_enum level, const std::string& text);
+
+// VPFS_NAME of each entry from now on.
+void set_log_name(const std::string& name);
+
 // Whether there is a journal to send entries to, as a socket at this path.
 [[nodiscard]] Result<void> check_journal(const std::string& socket = kJournalSocket);
 

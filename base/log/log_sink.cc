@@ -57,9 +57,16 @@ void LogSink::reopen() {
   if (file_) file_->reopen(clock_.now());
 }
 
-void LogSink::answer(const spdlog::details::log_msg& message) {
+void LogSink::about(const LogSubject& subject, const spdlog::details::log_msg& message) {
   const std::lock_guard lock(mutex_);
+  subject_ = &subject;
   write(message, clock_.now());
+  subject_ = nullptr;
+}
+
+void LogSink::set_name(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  name_ = name;
 }
 
 // Information is written as it comes: it tells of one action or one change.
@@ -119,7 +126,12 @@ void LogSink::write(const spdlog::details::log_msg& message, TimePoint now) {
 
 Result<void> LogSink::send(const spdlog::details::log_msg& message, TimePoint now) {
   if (journal_) {
-    return journal_->send(program_, priority_of(message.level), view(message.payload));
+    Journal::Fields fields = {{"VPFS_NAME", name_}};
+    if (subject_ != nullptr) {
+      fields.emplace_back("VPFS_RULE", subject_->rule);
+      fields.emplace_back("JOBID", subject_->job);
+    }
+    return journal_->send(program_, priority_of(message.level), view(message.payload), fields);
   }
   const std::string line = line_of(message);
   if (file_) return file_->append(line, now);

@@ -8,6 +8,7 @@
 #include <spdlog/sinks/base_sink.h>
 
 #include "base/log/journal.h"
+#include "base/log/log.h"
 #include "base/log/log_file.h"
 #include "base/log/repeat_filter.h"
 #include "base/system_clock.h"
@@ -26,7 +27,10 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   void use(const std::string& target);
   void reopen();
   // Writes a message even if it repeats.
-  void answer(const spdlog::details::log_msg& message);
+  void answer(const spdlog::details::log_msg& message) { about({}, message); }
+  // The same, with what the message is about.
+  void about(const LogSubject& subject, const spdlog::details::log_msg& message);
+  void set_name(const std::string& name);
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override;
@@ -41,6 +45,8 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   [[nodiscard]] std::string line_of(const spdlog::details::log_msg& message);
 
   const std::string program_;
+  std::string name_;                     // VPFS_NAME
+  const LogSubject* subject_ = nullptr;  // of the message that is being written
   const SystemClock clock_;
   RepeatFilter repeats_;
   std::optional<Journal> journal_;

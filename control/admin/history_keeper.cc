@@ -53,6 +53,15 @@ void HistoryKeeper::judge(StageGate& gate, TimePoint now, const stage::Config& c
       fault->ahead, fault->lag, fault->behind, fault->bound);
 }
 
+void HistoryKeeper::entitle(StageGate& gate, TimePoint now,
+                            std::span<const stage::Activity> activities) {
+  bool by_weight = false;
+  gate.inspect(now, [&](stage::Stage& stage, TimePoint at) {
+    by_weight = !stage.bypassed() && stage.divides_by_weight(at);
+  });
+  entitlements_.judge(activities, now - last_, by_weight);
+}
+
 void HistoryKeeper::tick(StageGate& gate, TimePoint now, WallTime wall, std::uint64_t rules,
                          const stage::Config& config) {
   if (has_begun_ && now - last_ < kShortest) return;
@@ -61,6 +70,7 @@ void HistoryKeeper::tick(StageGate& gate, TimePoint now, WallTime wall, std::uin
   lag_history_.add(wall, lags_.lags());
   std::vector<stage::Activity> activities = differences_.since_last(readings_);
   if (has_begun_) {
+    entitle(gate, now, activities);
     // The time of day may have been set back.
     const stage::History::Second second = {
         .begin = std::min(last_wall_, wall), .end = wall, .length = now - last_, .rules = rules};

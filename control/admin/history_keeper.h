@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "control/admin/history_file.h"
 #include "control/admin/ledger_file.h"
 #include "control/gate/stage_gate.h"
+#include "control/insight/entitlement_watch.h"
 #include "control/insight/lag_history.h"
 #include "control/insight/lag_watch.h"
 #include "control/insight/spells.h"
@@ -41,6 +43,7 @@ class HistoryKeeper {
   [[nodiscard]] const stage::History& history() const { return *kept_.history; }
   [[nodiscard]] const insight::LagHistory& lags() const { return lag_history_; }
   [[nodiscard]] std::uint64_t lag_faults() const { return lags_.faults(); }
+  [[nodiscard]] const insight::EntitlementWatch& entitlements() const { return entitlements_; }
   // Spells that have ended, and those that go on.
   [[nodiscard]] const LedgerFile& ledger() const { return kept_.ledger; }
   [[nodiscard]] std::vector<insight::Spell> open_spells() const { return spells_.open(); }
@@ -48,12 +51,14 @@ class HistoryKeeper {
  private:
   void read(StageGate& gate, TimePoint now);
   void judge(StageGate& gate, TimePoint now, const stage::Config& config);
+  void entitle(StageGate& gate, TimePoint now, std::span<const stage::Activity> activities);
 
   Kept kept_;
   stage::ReadingDifferences differences_;
   std::vector<stage::HistoryReading> readings_;
   insight::LagWatch lags_;
   insight::LagHistory lag_history_;
+  insight::EntitlementWatch entitlements_;
   insight::SpellWatch spells_;
   std::uint64_t last_depth_ = 0;
   bool has_begun_ = false;

@@ -150,4 +150,14 @@ PastReply PastQuestions::reply(const insight::Past& past, const PastChoice& choi
   return made;
 }
 
+void PastQuestions::add_entitlements(StatsReply& reply) const {
+  const insight::EntitlementWatch& known = keeper_.entitlements();
+  reply.set_not_busy(known.was_idle());
+  for (VirtualPfs& each : *reply.mutable_virtual_pfs()) {
+    const auto entitled =
+        known.entitled({.app = AppId{each.id()}, .generation = each.generation()});
+    if (entitled) each.set_entitled_cost(*entitled);
+  }
+}
+
 }  // namespace vpfs::control

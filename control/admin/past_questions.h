@@ -38,6 +38,8 @@ class PastQuestions {
 
   // How often a virtual PFS was further from its share than the scheduler promises.
   [[nodiscard]] std::uint64_t lag_faults() const { return keeper_.lag_faults(); }
+  // Says of the virtual PFSes of an answer what they were entitled to in the last second.
+  void add_entitlements(StatsReply& reply) const;
 
   // The entries of the ledger whose time has a part in the time that is asked about.
   using MayBeSeen = std::function<bool(const insight::Spell&)>;

@@ -12,6 +12,7 @@
 
 #include "base/config_reader.h"
 #include "base/joined.h"
+#include "base/log/log.h"
 #include "base/result.h"
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
@@ -34,6 +35,16 @@ bool has_word(const std::vector<std::string>& words, std::string_view key) {
     return word.starts_with(key) && word.substr(key.size()).starts_with('=');
   });
 }
+
+// What the log says of a change belongs to.
+struct FindSubject {
+  LogSubject operator()(const stage::StartRule& start) const { return {.rule = start.rule.name}; }
+  LogSubject operator()(const stage::ChangeRule& change) const { return {.rule = change.name}; }
+  LogSubject operator()(const stage::StopRule& stop) const { return {.rule = stop.name}; }
+  LogSubject operator()(const stage::StartJob& start) const { return {.job = start.job.jobid}; }
+  LogSubject operator()(const stage::StopJob& stop) const { return {.job = stop.jobid}; }
+  LogSubject operator()(const auto& /*many*/) const { return {}; }
+};
 
 // What a change does, and what it warns of.
 RuleReply to_reply(const stage::Change& change) {
@@ -147,7 +158,8 @@ RuleAdministration::Outcome<void> RuleAdministration::carry_out(const stage::Cha
 }
 
 void RuleAdministration::note(const stage::BookOperation& carried_out) {
-  spdlog::info("{}: {}", carried_out.who, stage::command_of(carried_out));
+  log_about(std::visit(FindSubject(), carried_out.what), spdlog::level::info,
+            fmt::format("{}: {}", carried_out.who, stage::command_of(carried_out)));
   changed_ = true;
 }
 

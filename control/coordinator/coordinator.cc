@@ -58,6 +58,7 @@ Coordinator::Coordinator(const Parts& parts)
       cycle_timer_(context_),
       state_(cycle_settings(config_, policy_, parts.clear_from), make_policy(), parts.term),
       runner_(context_, clock_, state_),
+      later_term_(context_, parts.later_term_after, parts.begin_later_term),
       part_(parts.part),
       reached_at_(clock_.now()),
       reach_timer_(context_) {
@@ -133,6 +134,7 @@ void Coordinator::stop() {
   runner_.stop();
   cycle_timer_.cancel();
   reach_timer_.cancel();
+  later_term_.stop();
   if (views_) views_->stop();
   if (parent_ != nullptr) parent_->stop();
   if (site_ != nullptr) site_->stop();
@@ -140,6 +142,7 @@ void Coordinator::stop() {
 }
 
 std::expected<allocation::StageId, control::Error> Coordinator::admit(const StageHello& hello) {
+  if (is_led_by_another(hello)) return std::unexpected(need_later_term(hello));
   if (auto why = why_not(hello)) return std::unexpected(std::move(*why));
   if (auto why = compare_costs(hello)) return std::unexpected(std::move(*why));
   auto stage = state_.join(hello.name, hello.incarnation, clock_.now(),
@@ -150,14 +153,27 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
   return *stage;
 }
 
-std::optional<control::Error> Coordinator::why_not(const StageHello& hello) const {
-  if (hello.term > state_.term()) {
-    return make_error(control::Error::OUTDATED, "term",
-                      fmt::format("{} has applied cycles of term {}, and this coordinator has term "
-                                  "{}: another one leads, or has led (--term begins with a later "
-                                  "one)",
-                                  hello.name, hello.term, state_.term()));
+bool Coordinator::is_led_by_another(const StageHello& hello) const {
+  if (hello.term > state_.term()) return true;
+  // The terms of members are their leader's.
+  return hello.term == state_.term() && !part_ && !led_.contains(hello.name);
+}
+
+control::Error Coordinator::need_later_term(const StageHello& hello) {
+  const std::string problem = fmt::format(
+      "{} has applied cycles of term {}{}, and this coordinator has term {}", hello.name,
+      hello.term, hello.term == state_.term() ? " of another one" : "", state_.term());
+  if (later_term_.may_begin()) {
+    later_term_.need_above(hello.term, hello.name);
+    return make_error(control::Error::OUTDATED, "term", problem + ": it begins a later one");
   }
+  return make_error(
+      control::Error::OUTDATED, "term",
+      fmt::format("{}: another one leads, or has led (--term {} begins with a later one)", problem,
+                  hello.term + 1));
+}
+
+std::optional<control::Error> Coordinator::why_not(const StageHello& hello) const {
   if (views_ && hello.member != nullptr &&
       hello.member->view.epoch() >= state_.term() + members::kEpochsOfATerm) {
     return make_error(
@@ -332,6 +348,7 @@ void Coordinator::take_view(const control::MemberView& told, const ParentLink::D
 
 void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
+  led_.insert(hello.name);
   if (!hello.cost_model.empty()) ++cost_models_[hello.cost_model];
   if (views_) views_->joined(stage, hello);
   site_->joined(stage);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <asio/io_context.hpp>
@@ -14,6 +15,7 @@
 #include "base/result.h"
 #include "control/allocation/cycle_state.h"
 #include "control/coordinator/config/config.h"
+#include "control/coordinator/later_term.h"
 #include "control/coordinator/links/cycle_log.h"
 #include "control/coordinator/links/cycle_runner.h"
 #include "control/coordinator/links/parent_link.h"
@@ -49,6 +51,9 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
     std::function<bool()> may_send = {};
     // Its term is over, since another coordinator leads, or since it needs a later one.
     std::function<void(const std::string& why)> over;
+    // An aggregator has it; see LaterTerm.
+    LaterTerm::Begin begin_later_term = {};
+    Duration later_term_after = {};
     std::function<std::string()> store_problem;  // what the store did not do last; "": it works
     // As SiteAdministration::Parts has it.
     std::function<void(std::string status, control::Answer answer)> finish_status = {};
@@ -81,6 +86,9 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   [[nodiscard]] std::expected<allocation::StageId, control::Error> admit(
       const StageHello& hello) override;
   [[nodiscard]] std::optional<control::Error> why_not(const StageHello& hello) const;
+  // Whether the stage has applied cycles of this term, or of a later one, that another sent.
+  [[nodiscard]] bool is_led_by_another(const StageHello& hello) const;
+  [[nodiscard]] control::Error need_later_term(const StageHello& hello);
   [[nodiscard]] std::optional<control::Error> compare_costs(const StageHello& hello) const;
   void joined(allocation::StageId stage) override;
   void left(allocation::StageId stage) override;
@@ -127,6 +135,8 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   TimePoint cycle_began_;
   allocation::CycleState state_;
   CycleRunner runner_;
+  LaterTerm later_term_;
+  std::set<std::string> led_;  // stages that were sent cycles in this term
   std::unique_ptr<StageLinks> links_;
   std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
   std::unique_ptr<ParentLink> parent_;        // of an aggregator

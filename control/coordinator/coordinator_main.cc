@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +34,7 @@
 #include "control/store/store_thread.h"
 #include "control/wire/protocol.h"
 #include "net/endpoint.h"
+#include "net/manager/manager_socket.h"
 #include "net/signal_queue.h"
 #include "net/socket_options.h"
 
@@ -50,6 +53,9 @@ using vpfs::coordinator::Standby;
 using vpfs::net::SignalQueue;
 
 constexpr const char* kName = "vpfs-coordinator";
+constexpr vpfs::Duration kFirstTermPause = std::chrono::milliseconds(500);
+constexpr vpfs::Duration kLastTermPause = std::chrono::minutes(10);
+constexpr int kManagerWaits = 50;
 
 struct Options {
   Coordinator::Options leader;
@@ -64,6 +70,10 @@ std::string stages_of(const Config& config, const std::optional<vpfs::net::Endpo
 }
 
 void say_ready(const std::string& role, const Config& config, const std::string& more) {
+  if (const auto manager = vpfs::net::ManagerSocket::of_environment()) {
+    int waits = kManagerWaits;
+    (void)manager->tell(vpfs::net::ready_words(), {}, waits, {});
+  }
   std::cout << kName << ": ready, " << role << "policy " << config.policy << more << ", pid "
             << ::getpid() << std::endl;
 }
@@ -120,18 +130,27 @@ vpfs::control::Leadership own_leadership(const Config& config, const MemberSide*
   return own;
 }
 
-// Leads until a signal, or until it has lost the office.
-Result<Leader::Ending> lead(const Config& config, const vpfs::Clock& clock, const Options& options,
-                            Elected elected, StoreThread& store, const SignalQueue& signals,
-                            MemberSide* side) {
+struct Ended {
+  Leader::Ending how;
+  std::uint64_t least_term = 0;  // of the next term
+};
+
+// Leads until a signal, until it has lost the office, or until it needs a later term.
+Result<Ended> lead(const Config& config, const vpfs::Clock& clock, const Options& options,
+                   Elected elected, StoreThread& store, const SignalQueue& signals,
+                   MemberSide* side, std::optional<vpfs::Duration> later_term_after) {
   const Config own = side == nullptr ? config : side->leader_config(config);
   Leader::Parts parts = {.config = own,
                          .clock = clock,
                          .options = options.leader,
                          .elected = elected,
                          .store = store,
-                         .signals = signals};
-  if (side != nullptr) parts.finish_status = finish_status(*side);
+                         .signals = signals,
+                         .later_term_after = later_term_after};
+  if (side != nullptr) {
+    parts.finish_status = finish_status(*side);
+    parts.others_turn = [side] { return side->member().has_turned(); };
+  }
   const auto leader = Leader::make(parts);
   VPFS_TRY(leader);
   elected.records = {};  // they may be large
@@ -140,17 +159,34 @@ Result<Leader::Ending> lead(const Config& config, const vpfs::Clock& clock, cons
   say_ready("", config,
             fmt::format(", term {}, {}", elected.own.term, stages_of(config, endpoint)));
   if (side != nullptr) side->member().follow(side->addresses());
-  return (*leader)->run();
+  const Leader::Ending how = (*leader)->run();
+  return Ended{.how = how, .least_term = (*leader)->least_term()};
+}
+
+Result<Elected> claim(StoreThread& store, const Config& config, const vpfs::Clock& clock,
+                      std::uint64_t least_term) {
+  std::promise<Result<Elected>> claimed;
+  store.post([&](SiteStore& each) {
+    claimed.set_value(
+        vpfs::coordinator::claim_at_once(each, clock, own_leadership(config, nullptr), least_term));
+  });
+  return claimed.get_future().get();
 }
 
 Result<void> lead_alone(const Config& config, const vpfs::Clock& clock, const Options& options,
                         std::unique_ptr<SiteStore> opened, const SignalQueue& signals) {
-  auto elected = vpfs::coordinator::claim_at_once(*opened, clock, own_leadership(config, nullptr),
-                                                  options.least_term);
-  VPFS_TRY(elected);
   StoreThread store(std::move(opened));
-  VPFS_TRY(lead(config, clock, options, std::move(*elected), store, signals, nullptr));
-  return {};
+  std::uint64_t least_term = options.least_term;
+  // Two aggregators of one stage, by mistake, outdo each other less and less often.
+  for (vpfs::Duration pause = kFirstTermPause;; pause = std::min(2 * pause, kLastTermPause)) {
+    auto elected = claim(store, config, clock, least_term);
+    VPFS_TRY(elected);
+    const auto ended =
+        lead(config, clock, options, std::move(*elected), store, signals, nullptr, pause);
+    VPFS_TRY(ended);
+    if (ended->how != Leader::Ending::later) return {};
+    least_term = ended->least_term;
+  }
 }
 
 // So that the next leader need not wait for the lease to end. A store that hangs is left behind:
@@ -203,13 +239,15 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
         members->member().follow(leader->members);
       };
       parts.finish_status = finish_status(*members);
+      parts.others_turn = [members] { return members->member().has_turned(); };
     }
     auto elected = stand_by(parts, has_led, members);
     VPFS_TRY(elected);
     if (!*elected) return {};
     const TimePoint clear_from = (*elected)->clear_from;
-    auto ending = lead(config, clock, options, std::move(**elected), store, signals, members);
-    if (!ending || *ending == Leader::Ending::signal) {
+    auto ending =
+        lead(config, clock, options, std::move(**elected), store, signals, members, std::nullopt);
+    if (!ending || ending->how == Leader::Ending::signal) {
       // Until then caps of others may be in force, which the next leader could not know of.
       if (clock.now() >= clear_from) resign(store);
       VPFS_TRY(ending);
@@ -230,6 +268,7 @@ int serve(const Config& config, const vpfs::ConfigErrors& errors, const Options&
     std::cerr << kName << ": " << logging.error().message << "\n";
     return kBadUsage;
   }
+  vpfs::set_log_name(config.name);
   for (const std::string& warning : errors.warnings()) {
     vpfs::log_answer(spdlog::level::warn, warning);
   }

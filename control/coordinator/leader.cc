@@ -14,6 +14,14 @@ Result<std::unique_ptr<Leader>> Leader::make(const Parts& parts) {
   std::unique_ptr<Leader> leader(new Leader(parts));
   Office& office = leader->office_;
   const Elected& elected = parts.elected;
+  LaterTerm::Begin begin_later_term;
+  if (parts.later_term_after && leader->config_.parent) {
+    begin_later_term = [self = leader.get()](std::uint64_t least) {
+      self->least_term_ = least;
+      self->ending_ = Ending::later;
+      self->context_.stop();
+    };
+  }
   auto coordinator =
       Coordinator::make({.context = leader->context_,
                          .clock = parts.clock,
@@ -26,6 +34,8 @@ Result<std::unique_ptr<Leader>> Leader::make(const Parts& parts) {
                          .store = office.store(),
                          .may_send = [&office] { return office.holds(); },
                          .over = [&office](const std::string& why) { office.end(why); },
+                         .begin_later_term = std::move(begin_later_term),
+                         .later_term_after = parts.later_term_after.value_or(Duration::zero()),
                          .store_problem = [&office] { return office.trouble(); },
                          .finish_status = parts.finish_status,
                          .leads_members = leader->config_.members.has_value(),
@@ -39,6 +49,7 @@ Leader::Leader(const Parts& parts)
     : config_(parts.config),
       term_(parts.elected.own.term),
       signals_(context_, parts.signals),
+      heartbeat_(context_, parts.others_turn),
       office_(context_, parts.clock, parts.store, parts.elected.tenure,
               [this](const std::string& why) { lose(why); }) {}
 
@@ -46,6 +57,7 @@ Leader::Ending Leader::run() {
   signals_.start([this](int signal) { take_signal(signal); });
   office_.start();
   coordinator_->start();
+  heartbeat_.start();
   context_.run();
   office_.stop();
   coordinator_->stop();
@@ -62,6 +74,7 @@ void Leader::take_signal(int signal) {
   if (signal == SIGUSR2) return reopen_log();
   spdlog::info("{}: ending; stages go on alone when their leases end",
                signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  heartbeat_.ending();
   context_.stop();
 }
 

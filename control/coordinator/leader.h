@@ -16,6 +16,7 @@
 #include "control/coordinator/office/office.h"
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
+#include "net/manager/heartbeat.h"
 #include "net/signal_queue.h"
 
 namespace vpfs::coordinator {
@@ -26,6 +27,7 @@ class Leader {
   enum class Ending : std::uint8_t {
     signal,  // SIGTERM or SIGINT
     lost,    // another coordinator leads, or may lead from now on
+    later,   // it needs the term least_term() at least
   };
 
   // All that is a reference outlives it.
@@ -38,6 +40,10 @@ class Leader {
     const net::SignalQueue& signals;  // SIGTERM, SIGINT, SIGUSR2
     // As SiteAdministration::Parts has it.
     std::function<void(std::string status, control::Answer answer)> finish_status = {};
+    // An aggregator may begin a later term, so long after it was found to need one.
+    std::optional<Duration> later_term_after = {};
+    // Whether what this process has beside the leader turns: see net::Heartbeat.
+    net::Heartbeat::Alive others_turn = [] { return true; };
   };
 
   // Its sockets are open. The error names the key of the configuration.
@@ -48,6 +54,7 @@ class Leader {
   [[nodiscard]] Ending run();
 
   [[nodiscard]] const Coordinator& coordinator() const { return *coordinator_; }
+  [[nodiscard]] std::uint64_t least_term() const { return least_term_; }
 
  private:
   explicit Leader(const Parts& parts);
@@ -59,8 +66,10 @@ class Leader {
   const std::uint64_t term_;
   asio::io_context context_{1};
   net::SignalReader signals_;
+  net::Heartbeat heartbeat_;
   Office office_;
   Ending ending_ = Ending::signal;
+  std::uint64_t least_term_ = 0;
   std::unique_ptr<Coordinator> coordinator_;
 };
 

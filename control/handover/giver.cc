@@ -148,7 +148,7 @@ class Giver {
     while (program_.outstanding() > 0 && now() - begin < times_.patience) {
       (void)::poll(nullptr, 0, kLookMilliseconds);
     }
-    Result<void> given = give_packed();
+    Result<void> given = give_packed(begin + times_.patience + times_.taken);
     if (!given) {
       program_.thaw();
       return given;
@@ -158,14 +158,18 @@ class Giver {
     return {};
   }
 
-  Result<void> give_packed() {
+  // Nothing is dispatched meanwhile, so one deadline holds for all of it.
+  Result<void> give_packed(TimePoint end) {
+    const auto left = [end] { return std::max(end - now(), Duration::zero()); };
     const Result<std::vector<PackedParcel>> packed = program_.pack();
     VPFS_TRY(packed);
-    VPFS_TRY(send(*packed, times_.taken));
+    for (const PackedParcel& each : *packed) {
+      VPFS_TRY(channel_.send(HandoverKind::parcel, each.state, each.descriptors, left()));
+    }
     SavedState state = program_.state();
     state.set("connections", std::uint64_t{packed->size()});
-    VPFS_TRY(channel_.send(HandoverKind::state, state, times_.taken));
-    VPFS_TRY(await(HandoverKind::taken, times_.taken, "to take everything on"));
+    VPFS_TRY(channel_.send(HandoverKind::state, state, left()));
+    VPFS_TRY(await(HandoverKind::taken, left(), "to take everything on"));
     done_.parcels = packed->size();
     return channel_.send(HandoverKind::go, {}, kAnswer);
   }

@@ -79,7 +79,8 @@ struct HandoverTimes {
   // For the taker to open what it needs.
   Duration ready = std::chrono::seconds(10);
   Duration patience = std::chrono::milliseconds(30);  // restart.patience
-  // For the taker to take on what it was sent.
+  // For the taker to take on what it is sent, from the end of the patience on; and for each message
+  // that follows later.
   Duration taken = std::chrono::seconds(3);
   Duration drain = std::chrono::minutes(5);  // restart.drain
 };

@@ -14,6 +14,7 @@
 #include "base/joined.h"
 #include "base/result.h"
 #include "control/admin/job_replies.h"
+#include "control/admin/jobs_with_io.h"
 #include "control/admin/rule_states.h"
 #include "control/admin/stats_reply.h"
 #include "control/admin/time_after.h"
@@ -201,8 +202,12 @@ StatsReply Administration::stats_of(const Stats& request, const Caller& caller) 
   const StageSnapshot snapshot = this->snapshot();
   StatsReply reply;
   add_stage(reply, snapshot, live_.composed().config, now_());
+  const JobsWithIo jobs = jobs_with_io(snapshot, live_.composed().config);
+  reply.set_jobs_with_io(static_cast<std::uint32_t>(jobs.all));
+  reply.set_registered_jobs_with_io(static_cast<std::uint32_t>(jobs.registered));
   program_.describe(reply);
   reply.set_lag_faults(past_.lag_faults());
+  past_.add_entitlements(reply);
   const stage::Bypass& bypass = live_.book().state().bypass;
   if (bypass.until) reply.set_bypass_until_at(bypass.until->time_since_epoch().count());
   if (request.rules()) add_rules(*reply.mutable_rules(), live_, snapshot.rules);
@@ -223,6 +228,7 @@ StatsReply Administration::own_stats(const Caller& caller) {
     if (!own.contains(row.jobid)) continue;
     fill(*reply.add_virtual_pfs(), row, config, seen_by_others_.at, now);
   }
+  past_.add_entitlements(reply);
   program_.describe(reply);
   reply.clear_upstream();
   reply.clear_coordinator();

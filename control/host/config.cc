@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log/log.h"
+#include "base/named_file.h"
 #include "control/metrics/http_tls.h"
 
 namespace vpfs::control {
@@ -107,6 +108,15 @@ void read_control(ConfigReader& file, HostConfig& config, const HostConfig* runn
 void require_same(ConfigReader& reader, std::string_view key, bool same, const ProgramName& name) {
   if (same) return;
   reader.report(key, fmt::format("cannot change while the {} runs: restart it", name.role));
+}
+
+void check_folders(const HostConfig& config, ConfigErrors& errors) {
+  check_port_folders(config.control, "control", errors);
+  for (const auto& [key, path] : {std::pair("control.journal", config.journal),
+                                  {"control.history", config.history},
+                                  {"control.ledger", config.ledger}}) {
+    if (const auto problem = problem_of_folder(path)) errors.add(key, *problem);
+  }
 }
 
 void check_process(const HostConfig& config, ConfigErrors& errors, const ProgramName& name) {

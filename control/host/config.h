@@ -44,6 +44,9 @@ void read_control(ConfigReader& file, HostConfig& config, const HostConfig* runn
 // Reports a key that a running program cannot take on, unless its value is the same.
 void require_same(ConfigReader& reader, std::string_view key, bool same, const ProgramName& name);
 
+// Checks whether a start finds the folders of what it makes: the socket, the journal, and so on.
+void check_folders(const HostConfig& config, ConfigErrors& errors);
+
 // Checks what the host has for these keys: the status file is writable, the log exists, and so do
 // users, groups and certificates of the control port.
 void check_process(const HostConfig& config, ConfigErrors& errors, const ProgramName& name);

@@ -15,6 +15,7 @@
 #include "control/metrics/http_source.h"
 #include "control/metrics/http_tls.h"
 #include "control/wire/protocol.h"
+#include "net/tls.h"
 #include "stage/allocations.h"
 
 namespace vpfs::control {
@@ -80,8 +81,15 @@ ControlSide::ControlSide(Administrate administrate, StageGate& gate, Identity pr
 Result<void> ControlSide::open(const HostConfig& config, const std::string& address,
                                net::Inherited* inherited) {
   introduce(config, address);
+  look_at_certificate(config);
   VPFS_TRY(open_http(config, inherited));
   return open_port(config, inherited);
+}
+
+void ControlSide::look_at_certificate(const HostConfig& config) {
+  certificate_end_.reset();
+  if (config.control.certificate.empty()) return;
+  if (const auto end = net::end_of_certificate(config.control.certificate)) certificate_end_ = *end;
 }
 
 Result<void> ControlSide::start() {
@@ -141,6 +149,7 @@ Result<void> ControlSide::reload(const HostConfig& config) {
     if (port_ != nullptr) port_->start();
   }
   if (tls) http_.use(std::move(*tls));
+  look_at_certificate(config);
   return {};
 }
 

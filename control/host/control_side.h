@@ -73,6 +73,9 @@ class ControlSide final : public Owner {
   // The coordinator that the stage connects to.
   [[nodiscard]] std::optional<DialledCoordinator> coordinator() const;
 
+  // When the certificate of its ports ends.
+  [[nodiscard]] std::optional<WallTime> certificate_end() const { return certificate_end_; }
+
   // From the threads of the ports.
   [[nodiscard]] Hello hello() const override;
   void ask(Envelope request, const Caller& caller, Answer answer) override;
@@ -81,6 +84,7 @@ class ControlSide final : public Owner {
 
  private:
   [[nodiscard]] Result<void> open_port(const HostConfig& config, net::Inherited* inherited);
+  void look_at_certificate(const HostConfig& config);
   [[nodiscard]] Result<void> open_http(const HostConfig& config, net::Inherited* inherited);
 
   const Administrate administrate_;
@@ -95,6 +99,7 @@ class ControlSide final : public Owner {
   Hello hello_;
   std::unique_ptr<Port> port_;  // of the main thread, as the other one
   HttpPorts http_;
+  std::optional<WallTime> certificate_end_;  // of the main thread
 };
 
 }  // namespace vpfs::control

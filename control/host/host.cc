@@ -67,7 +67,9 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
                       return program_.draining() ? fmt::format("the {} is draining", name_.role)
                                                  : "";
                     }},
-               context_, clock_) {
+               context_, clock_),
+      heartbeat_(
+          context_, [this] { return program_.has_turned(); }, setup.handed != nullptr) {
   signals_.add(SIGHUP);
   signals_.add(SIGUSR2);
   inherited_ = setup.handed == nullptr ? setup.inherited : &setup.handed->inherited;
@@ -90,6 +92,7 @@ Result<void> Host::lock_status_file() {
 
 Result<void> Host::open(const std::string& address) {
   address_ = address;
+  set_log_name(shown_name());
   if (!handed_) administration_.tick();
   return control_.open(config(), address_, inherited_);
 }
@@ -105,6 +108,7 @@ void Host::run() {
   arm_status();
   arm_retiring();
   arm_ends();
+  heartbeat_.start();
   context_.run();
   if (hand_ != Hand::left) control_.stop();
 }
@@ -141,7 +145,9 @@ void Host::await_signal() {
 }
 
 void Host::begin_drain(std::string_view why) {
-  if (!program_.draining()) program_.drain(why);
+  if (program_.draining()) return;
+  heartbeat_.ending();
+  program_.drain(why);
 }
 
 void Host::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
@@ -180,7 +186,8 @@ void Host::ask(const Envelope& request, const Caller& caller, const Answer& answ
 std::string Host::status() {
   return program_.status({.reloads = reloads_,
                           .snapshot = snapshot_reader_.read(gate_, clock_.now()),
-                          .coordinator = control_.coordinator()});
+                          .coordinator = control_.coordinator(),
+                          .certificate_end = control_.certificate_end()});
 }
 
 InForceReply Host::in_force() const {
@@ -202,6 +209,9 @@ void Host::describe(StatsReply& reply) const {
   reply.set_draining(program_.draining());
   const std::optional<DialledCoordinator> coordinator = control_.coordinator();
   if (coordinator) *reply.mutable_coordinator() = to_message(*coordinator);
+  if (const auto end = control_.certificate_end()) {
+    reply.set_certificate_ends_at(seconds_since_epoch(*end));
+  }
 }
 
 void Host::write_status() {

@@ -22,6 +22,7 @@
 #include "control/host/live.h"
 #include "control/host/program.h"
 #include "control/host/status_file.h"
+#include "net/manager/heartbeat.h"
 
 namespace vpfs::control {
 
@@ -91,9 +92,9 @@ class Host {
  private:
   // What an administrator asks, of the program or of its stage.
   void ask(const Envelope& request, const Caller& caller, const Answer& answer);
-  // Reads the file again, and takes it on if live rules fit it. Calls `done` with what changed.
+  // Reads the file again, and takes it on if live rules fit it. Calls `then` with what changed.
   using Reloaded = std::function<void(Result<std::vector<std::string>> changed)>;
-  void reload(Reloaded done);
+  void reload(Reloaded then);
   void upgrade(const Upgrade& request, const Caller& caller, const Answer& answer);
   [[nodiscard]] std::string status();
   [[nodiscard]] InForceReply in_force() const;
@@ -153,6 +154,7 @@ class Host {
   StatusLock status_lock_;
   Administration administration_;
   ControlSide control_;
+  net::Heartbeat heartbeat_;
   enum class Hand : std::uint8_t { none, offered, left };
   Hand hand_ = Hand::none;
   std::vector<std::function<void()>> deferred_;  // while it is offered

@@ -62,12 +62,14 @@ void Host::withdraw() {
 
 void Host::leave() {
   hand_ = Hand::left;
+  heartbeat_.stop();
   deferred_.clear();
+  // Whoever asks again after that reaches the other process.
+  control_.leave();
   for (const Waiting& each : std::exchange(waiting_, {})) refuse_late(each.answer);
   status_timer_.cancel();
   ends_timer_.cancel();
   retire_timer_.cancel();
-  control_.leave();
 }
 
 void Host::refuse_late(const Answer& answer) {

@@ -29,9 +29,14 @@ void log_changes(const std::string& file, const std::vector<std::string>& all) {
 
 // A reload looks all names up anew. What was read with the names that were kept counts if their
 // meaning is still the same. Otherwise, and if a later reload has begun, the file is read again.
-void Host::reload(Reloaded done) {
+void Host::reload(Reloaded then) {
+  heartbeat_.reloading(clock_.now());
+  const Reloaded done = [this, then = std::move(then)](const auto& changed) {
+    heartbeat_.reloaded();
+    then(changed);
+  };
   const std::shared_ptr<ReadFile> read = read_file();
-  auto reload_it = [this, read, done = std::move(done)](const std::optional<std::string>& problem) {
+  auto reload_it = [this, read, done](const std::optional<std::string>& problem) {
     if (problem) log_answer(spdlog::level::warn, "reload: " + *problem);
     const bool is_latest = read->number == last_reading_;
     if (!problem && is_latest && read->names.hold(names_)) return done(reload_now(*read));
@@ -91,6 +96,7 @@ Result<std::vector<std::string>> Host::take_on(std::shared_ptr<const HostConfig>
   const auto before = std::exchange(live_.file, std::move(config));
   live_.state->take_on(*live_.file);
   set_log_level(live_.file->log_level);
+  set_log_name(shown_name());
   std::vector<std::string> changed = program_.use(*live_.file, live_.state->composed().config);
   control_.introduce(*live_.file, address_);
   arm_status();

@@ -49,6 +49,9 @@ class Program {
   virtual void upgrade(const std::string& /*binary*/, UpgradeDone done) {
     done(fail("this program cannot hand its connections over"));
   }
+  // Whether each thread that serves has turned since the last call, some seconds ago. A service
+  // manager ends a program of which that is not so.
+  [[nodiscard]] virtual bool has_turned() { return true; }
   // Whether drain() was called. Any thread.
   [[nodiscard]] virtual bool draining() const = 0;
 };

@@ -1,23 +1,18 @@
 #include "control/host/service_manager.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <spdlog/spdlog.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/signal_block.h"
+#include "net/manager/manager_socket.h"
 
 namespace vpfs::control {
 namespace {
@@ -26,7 +21,6 @@ constexpr int kFirstKept = 3;  // SD_LISTEN_FDS_START
 constexpr int kMostKept = 1024;
 // For all listeners together, and for the word that the program is ready.
 constexpr int kManagerWaits = 500;
-constexpr int kBetweenWords = 10;  // milliseconds
 
 std::string_view environment(const char* name) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): the environment does not change
@@ -43,97 +37,44 @@ int number_in(const char* name) {
 
 using KeptCopies = std::vector<std::pair<std::string, net::Descriptor>>;
 
-// Sends messages to the manager's socket, whose queue is short.
-class ManagerSocket {
- public:
-  explicit ManagerSocket(std::string path)
-      : path_(std::move(path)), socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-
-  // False: it takes no more.
-  [[nodiscard]] bool try_to_tell(std::string_view text, std::span<const int> descriptors) const;
-  // Tries again after each of the waits that are left.
-  [[nodiscard]] bool tell(std::string_view text, std::span<const int> descriptors, int& waits,
-                          const std::stop_token& stop) const;
-  [[nodiscard]] bool store(const KeptCopies& copies, const std::stop_token& stop) const;
-  void tell_all(const KeptCopies& copies, const std::stop_token& stop) const;
-
- private:
-  std::string path_;
-  net::Descriptor socket_;
-};
-
-bool ManagerSocket::try_to_tell(std::string_view text, std::span<const int> descriptors) const {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path_.size() < 2 || path_.size() >= sizeof address.sun_path) return true;
-  std::memcpy(address.sun_path, path_.data(), path_.size());
-  if (path_.front() == '@') address.sun_path[0] = '\0';  // of the abstract name space
-  iovec part = {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
-  msghdr message = {};
-  message.msg_name = &address;
-  message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path_.size());
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-  if (!descriptors.empty()) {
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const first = CMSG_FIRSTHDR(&message);
-    first->cmsg_level = SOL_SOCKET;
-    first->cmsg_type = SCM_RIGHTS;
-    first->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(first), descriptors.data(), sizeof(int));
-  }
-  return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
-}
-
-bool ManagerSocket::tell(std::string_view text, std::span<const int> descriptors, int& waits,
-                         const std::stop_token& stop) const {
-  while (!try_to_tell(text, descriptors)) {
-    const bool is_busy = errno == EAGAIN || errno == EINTR;
-    if (!is_busy || stop.stop_requested() || waits-- <= 0) return false;
-    (void)::poll(nullptr, 0, kBetweenWords);
-  }
-  return true;
-}
-
-bool ManagerSocket::store(const KeptCopies& copies, const std::stop_token& stop) const {
+bool store(const net::ManagerSocket& manager, const KeptCopies& copies,
+           const std::stop_token& stop) {
   int waits = kManagerWaits;
   return std::ranges::all_of(copies, [&](const auto& each) {
     const auto& [name, descriptor] = each;
     const int number = descriptor.get();
-    return tell(fmt::format("FDSTOREREMOVE=1\nFDNAME={}\n", name), {}, waits, stop) &&
-           tell(fmt::format("FDSTORE=1\nFDNAME={}\n", name), std::span(&number, 1), waits, stop);
+    return manager.tell(fmt::format("FDSTOREREMOVE=1\nFDNAME={}\n", name), {}, waits, stop) &&
+           manager.tell(fmt::format("FDSTORE=1\nFDNAME={}\n", name), std::span(&number, 1), waits,
+                        stop);
   });
 }
 
-void ManagerSocket::tell_all(const KeptCopies& copies, const std::stop_token& stop) const {
-  if (!store(copies, stop)) {
+void tell_all(const net::ManagerSocket& manager, const KeptCopies& copies,
+              const std::stop_token& stop) {
+  if (!store(manager, copies, stop)) {
     spdlog::warn("the service manager at {} does not take the listeners: they end with a crash",
-                 path_);
+                 manager.path());
   }
-  const std::string ready = fmt::format("READY=1\nMAINPID={}\n", ::getpid());
   int waits = kManagerWaits;
-  if (!tell(ready, {}, waits, stop)) {
-    spdlog::warn("the service manager at {} does not listen", path_);
+  if (!manager.tell(net::ready_words(), {}, waits, stop)) {
+    spdlog::warn("the service manager at {} does not listen", manager.path());
   }
 }
 
 }  // namespace
 
 std::jthread tell_manager(const std::vector<std::pair<std::string, int>>& descriptors) {
-  std::string path(environment("NOTIFY_SOCKET"));
-  if (path.empty()) return {};
-  ManagerSocket manager(std::move(path));
+  auto manager = net::ManagerSocket::of_environment();
+  if (!manager) return {};
   // The process before may end soon, and then it must not be the main one.
-  (void)manager.try_to_tell(fmt::format("MAINPID={}\n", ::getpid()), {});
+  (void)manager->try_to_tell(fmt::format("MAINPID={}\n", ::getpid()), {});
   KeptCopies copies;
   for (const auto& [name, descriptor] : descriptors) {
     copies.emplace_back(name, net::Descriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)));
   }
   const SignalBlock blocked;
-  return std::jthread([manager = std::move(manager), copies = std::move(copies)](
-                          const std::stop_token& stop) { manager.tell_all(copies, stop); });
+  return std::jthread([manager = std::move(*manager), copies = std::move(copies)](
+                          const std::stop_token& stop) { tell_all(manager, copies, stop); });
 }
 
 net::Inherited kept_by_manager() {

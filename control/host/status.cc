@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/device.h"
+#include "control/admin/jobs_with_io.h"
 
 namespace vpfs::control {
 
@@ -290,6 +291,8 @@ void add_stage(ordered_json& status, const stage::Config& config, const StageSna
   }
   if (snapshot.retired.count > 0) rows.front()["retired"] = describe(snapshot.retired);
   status["virtual_pfs"] = std::move(rows);
+  const JobsWithIo jobs = jobs_with_io(snapshot, config);
+  status["jobs_with_io"] = {{"all", jobs.all}, {"registered", jobs.registered}};
   status["rules"] = describe(config.rules, snapshot.rules);
   if (config.scheduler_per_target) status["targets"] = describe(config.scheduler, snapshot.lanes);
   if (!snapshot.clients.empty()) status["clients"] = describe(snapshot.clients);
@@ -300,6 +303,9 @@ void add_coordinator(ordered_json& status, const HostStatus& host) {
   if (host.coordinator) status["coordinator"] = describe(*host.coordinator);
   const StageSnapshot::Coordinator& sent = host.snapshot.coordinator;
   if (sent.epoch) status["coordinator"].update(describe(sent));
+  if (host.certificate_end) {
+    status["certificate_ends_at"] = seconds_since_epoch(*host.certificate_end);
+  }
 }
 
 std::string to_text(const ordered_json& status) {

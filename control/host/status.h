@@ -25,13 +25,14 @@ struct HostStatus {
   Reloads reloads;
   StageSnapshot snapshot;
   std::optional<DialledCoordinator> coordinator;
+  std::optional<WallTime> certificate_end = {};  // of its ports
 };
 
 // The fields of a status that every program with a stage has; docs/admin/numbers.md explains them.
 void add_reloads(nlohmann::ordered_json& status, const Reloads& reloads);
 void add_stage(nlohmann::ordered_json& status, const stage::Config& config,
                const StageSnapshot& snapshot);
-// Nothing while no coordinator is configured or has sent a cycle.
+// Nothing while no coordinator is configured or has sent a cycle, and without a certificate.
 void add_coordinator(nlohmann::ordered_json& status, const HostStatus& host);
 
 // The text of a status. Bytes that are not UTF-8 are replaced.

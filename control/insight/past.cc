@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/wide.h"
 #include "control/allocation/max_min.h"
 #include "control/insight/entitlement.h"
 
@@ -18,20 +17,6 @@ using stage::Measures;
 
 // A piece has ten seconds. Spans end by a timer, so ten of a second may be a little short.
 constexpr Duration kNearlyAPiece = std::chrono::milliseconds(9500);
-
-// So much of a rate, in that time.
-std::uint64_t amount(std::uint64_t rate, Duration time) {
-  return static_cast<std::uint64_t>(Wide{rate} * static_cast<std::uint64_t>(time.count()) /
-                                    kNanosecondsPerSecond);
-}
-
-// Bytes as cost, by what both were.
-Cost cost_of(std::uint64_t bytes, const Measures& sums) {
-  const std::uint64_t moved = sums.of(Measure::read_bytes) + sums.of(Measure::written_bytes);
-  const Cost cost = sums.of(Measure::cost);
-  if (moved == 0 || cost == 0) return std::min(bytes, allocation::kMostAmount);
-  return static_cast<Cost>(std::min<Wide>(Wide{bytes} * cost / moved, allocation::kMostAmount));
-}
 
 class Reader {
  public:
@@ -110,36 +95,14 @@ class Reader {
     return index;
   }
 
-  [[nodiscard]] Wish wish_of(std::size_t index) const {
-    const Piece& piece = pieces_[index];
-    const Measures& sums = piece.sums;
-    const Share& share = past_.of[index].share;
-    const Duration others = sums.time(Measure::held_by_share) +
-                            sums.time(Measure::held_by_kept_slot) +
-                            sums.time(Measure::held_by_depth) + sums.time(Measure::held_by_class);
-    const Duration limited = sums.time(Measure::held_by_limit);
-    const Cost sent = sums.of(Measure::cost);
-    Cost demand = sent + cost_of(piece.queued, sums);
-    if (limited >= piece_ / 2) {
-      demand = sent;  // more was not allowed, whose ever the limit was
-    } else if (others >= piece_ / 2) {
-      demand = allocation::kUnbounded;
-    }
-    if (share.rate.count > 0) {
-      demand = std::min(demand, std::max(sent, cost_of(amount(share.rate.count, piece_), sums)));
-    }
-    if (demand != allocation::kUnbounded) demand = std::min(demand, allocation::kMostAmount);
-    return {.weight = std::max<std::uint64_t>(share.weight, 1),
-            .demand = demand,
-            .least = cost_of(amount(share.min.count, piece_), sums)};
-  }
-
   void end_piece() {
     std::vector<Wish> wishes;
     Cost sent = 0;
     for (const std::size_t index : in_piece_) {
-      wishes.push_back(wish_of(index));
-      sent += pieces_[index].sums.of(Measure::cost);
+      Measures sums = pieces_[index].sums;
+      sums.of(Measure::queued) = pieces_[index].queued;
+      wishes.push_back(wish_of(sums, past_.of[index].share, piece_));
+      sent += sums.of(Measure::cost);
     }
     std::vector<Cost> got(wishes.size());
     entitle(sent, wishes, got);

@@ -353,6 +353,15 @@ void add_stage(Families& to, const StatsReply& stats, const Shown& shown,
   to.gauge("vpfs_virtual_pfs", "Virtual PFSes, with series of their own or in (others).");
   to.set({{"shown", "yes"}}, static_cast<double>(shown.each.size()));
   to.set({{"shown", "no"}}, static_cast<double>(shown.others_count));
+  if (stats.certificate_ends_at() != 0) {
+    gauge("vpfs_certificate_end_timestamp_seconds",
+          "When the certificate of its ports ends, in seconds since 1970.",
+          stats.certificate_ends_at());
+  }
+  gauge("vpfs_jobs_with_io", "Jobs that did I/O in the last minute, as their requests show.",
+        stats.jobs_with_io());
+  gauge("vpfs_registered_jobs_with_io", "Those of them that are registered.",
+        stats.registered_jobs_with_io());
   to.counter("vpfs_virtual_pfs_retired_total", "Virtual PFSes that are gone.");
   to.count({}, stats.virtual_pfs_retired());
   to.counter("vpfs_lag_faults_total",

@@ -13,6 +13,7 @@
 #include "control/metrics/http_source.h"
 #include "control/site/site_message.h"
 #include "control/site/site_metrics.h"
+#include "control/site/site_rules.h"
 #include "control/site/site_status.h"
 #include "control/wire/protocol.h"
 #include "control/wire/requests.h"
@@ -238,7 +239,25 @@ void SiteAdministration::answer_rule(const Envelope& request, const Caller& call
   if (!outcome) return answer(std::move(outcome.error()));
   Envelope reply;
   *reply.mutable_rule_reply() = std::move(*outcome);
-  answer(std::move(reply));
+  if (request.rule().action() != control::Rule::LIST) return answer(std::move(reply));
+  add_lists(std::move(reply), request, caller, answer);
+}
+
+void SiteAdministration::add_lists(Envelope reply, const Envelope& request, const Caller& caller,
+                                   const Answer& answer) {
+  control::Forward question;
+  *question.mutable_request() = request;
+  question.mutable_request()->clear_id();
+  forward_.forward(question, caller, [reply = std::move(reply), answer](const Envelope& came) {
+    Envelope told = reply;
+    control::RuleReply& list = *told.mutable_rule_reply();
+    if (came.has_forward_reply()) {
+      add_lists_of_stages(list, came.forward_reply());
+    } else {
+      list.add_warnings("hits of stages are not counted: " + control::describe(came.error()));
+    }
+    answer(std::move(told));
+  });
 }
 
 void SiteAdministration::answer_job(const Envelope& request, const Caller& caller,

@@ -105,6 +105,9 @@ class SiteAdministration final : private control::Owner {
               const control::Answer& answer, control::ReadRequest& read);
   void answer_rule(const control::Envelope& request, const control::Caller& caller,
                    const control::Answer& answer, control::ReadRequest& read);
+  // Answers with the list of the site's rules, and what stages say of theirs.
+  void add_lists(control::Envelope reply, const control::Envelope& request,
+                 const control::Caller& caller, const control::Answer& answer);
   void answer_job(const control::Envelope& request, const control::Caller& caller,
                   const control::Answer& answer);
   void change(const control::Envelope& request, const control::Caller& caller,

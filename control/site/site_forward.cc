@@ -51,6 +51,19 @@ Envelope further(const Forward& request, const std::vector<std::string>& stages)
   return envelope;
 }
 
+const std::string& name_of(const AbsentStage& stage) {
+  return stage.name.empty() ? stage.address : stage.name;
+}
+
+const std::string& name_of_member(const SiteStages::Member& stage) {
+  return stage.hello->name;
+}
+
+// The stage has not done it: another process is about to take its place.
+bool is_of_another_process(const Envelope& answer) {
+  return answer.has_error() && answer.error().place() == control::kTakenOver;
+}
+
 bool is_unknown_stage(const ForwardReply::Answer& answer) {
   const control::Error& error = answer.answer().error();
   return error.code() == control::Error::NOT_FOUND && error.place() == "stages";
@@ -60,9 +73,11 @@ bool is_unknown_stage(const ForwardReply::Answer& answer) {
 
 // One request, until all its stages have answered.
 struct SiteForward::Run {
+  Forward request;
   std::vector<ForwardReply::Answer> answers;
   std::set<std::string, std::less<>> unknown;  // names that no stage had so far
-  std::size_t missing = 1;                     // answers, and the end of start()
+  std::set<std::string, std::less<>> asked_again;
+  std::size_t missing = 1;  // answers, and the end of start()
   std::size_t bytes = 0;
   bool is_of_others = false;
   Done done;
@@ -72,6 +87,11 @@ struct SiteForward::Run {
     to.set_stage(std::move(stage));
     to.set_address(std::move(address));
     *to.mutable_answer() = std::move(answer);
+  }
+  void add_absent(const AbsentStage& stage) {
+    add(name_of(stage), stage.address,
+        not_reached(stage.problem.empty() ? "is not connected"
+                                          : "is not connected: " + stage.problem));
   }
 };
 
@@ -121,6 +141,7 @@ void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
   of_others_ += is_of_others ? 1 : 0;
   const auto run = std::make_shared<Run>();  // shared by the answers to come
   run->is_of_others = is_of_others;
+  run->request = request;
   run->done = std::move(done);
   run->unknown.insert(request.stages().begin(), request.stages().end());
   const bool wants_all = request.stages().empty();
@@ -132,12 +153,17 @@ void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
     if (!is_named && (!wants_all || stage.hello->is_aggregator)) continue;
     ask(run, stage, request, {});
   }
+  const std::vector<std::string> just_left = requests_.just_left();
+  for (const std::string& name : just_left) {
+    if (std::ranges::find(members, name, name_of_member) != members.end()) continue;
+    const bool is_named = run->unknown.erase(name) > 0;
+    if (is_named || wants_all) ask_again(run, name, is_named);
+  }
   for (const AbsentStage& stage : stages_.absent()) {
-    const std::string& name = stage.name.empty() ? stage.address : stage.name;
-    if (run->unknown.erase(name) == 0 && !wants_all) continue;
-    run->add(name, stage.address,
-             not_reached(stage.problem.empty() ? "is not connected"
-                                               : "is not connected: " + stage.problem));
+    const std::string& name = name_of(stage);
+    const bool is_named = run->unknown.erase(name) > 0;
+    const bool may_come_back = std::ranges::find(just_left, name) != just_left.end();
+    if ((is_named || wants_all) && !may_come_back) run->add_absent(stage);
   }
   // Stages of other names may be behind aggregators.
   const std::vector<std::string> others(run->unknown.begin(), run->unknown.end());
@@ -146,6 +172,24 @@ void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
     ask(run, *stage, request, others);
   }
   if (--run->missing == 0) finish(*run);
+}
+
+void SiteForward::ask_again(const std::shared_ptr<Run>& run, const std::string& name, bool named) {
+  ++run->missing;
+  requests_.wait_for(name, [this, run, name, named] {
+    const std::vector<SiteStages::Member> members = stages_.members();
+    const auto back = std::ranges::find(members, name, name_of_member);
+    const std::vector<AbsentStage> all_absent = stages_.absent();
+    const auto absent = std::ranges::find(all_absent, name, name_of);
+    if (back != members.end()) {
+      ask(run, *back, run->request, {});
+    } else if (absent != all_absent.end()) {
+      run->add_absent(*absent);
+    } else if (named) {
+      run->add(name, "", not_reached("has left"));
+    }
+    if (--run->missing == 0) finish(*run);
+  });
 }
 
 void SiteForward::ask(const std::shared_ptr<Run>& run, const SiteStages::Member& stage,
@@ -166,7 +210,11 @@ void SiteForward::ask(const std::shared_ptr<Run>& run, const SiteStages::Member&
                   StageHello whose;
                   whose.name = name;
                   whose.address = address;
-                  came(*run, {.hello = &whose}, answer);
+                  if (is_of_another_process(answer) && run->asked_again.insert(name).second) {
+                    ask_again(run, name, true);
+                  } else {
+                    came(*run, {.hello = &whose}, answer);
+                  }
                   if (--run->missing == 0) finish(*run);
                 });
 }

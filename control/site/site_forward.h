@@ -50,6 +50,9 @@ class SiteForward {
   struct Run;
 
   void start(const control::Forward& request, bool is_of_others, Done done);
+  // Asks a stage once it is back. If it does not come back, and is none of the configuration, only
+  // one that was named is missed.
+  void ask_again(const std::shared_ptr<Run>& run, const std::string& name, bool named);
   // An aggregator is asked for these of its stages; none: all.
   void ask(const std::shared_ptr<Run>& run, const SiteStages::Member& stage,
            const control::Forward& request, const std::vector<std::string>& of_aggregator);

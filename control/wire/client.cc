@@ -3,6 +3,10 @@
 #include <exception>
 #include <utility>
 
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+
 #include "base/result.h"
 #include "control/wire/protocol.h"
 #include "net/gather.h"
@@ -12,6 +16,9 @@ namespace {
 
 // At most so many ports are connected to or asked at the same time.
 constexpr std::size_t kMostAtOnce = 256;
+// While another process takes over.
+constexpr int kTimesAsked = 10;
+constexpr Duration kBetweenTimes = std::chrono::milliseconds(10);
 
 // Runs the loop until the task is done.
 template <typename T>
@@ -105,23 +112,24 @@ net::Task<std::optional<Reply<Envelope>>> SiteClient::ask_one(std::size_t port,
                                                               Duration patience) {
   if (!request) co_return std::nullopt;
   if (sessions_[port] != nullptr && sessions_[port]->closed()) sessions_[port].reset();
-  if (sessions_[port] == nullptr) {
-    auto session = co_await ClientSession::open(ports_[port], options_);
-    VPFS_CO_TRY(session);
-    sessions_[port] = std::move(*session);
+  for (int times = 1;; ++times) {
+    if (sessions_[port] == nullptr) {
+      auto session = co_await ClientSession::open(ports_[port], options_);
+      VPFS_CO_TRY(session);
+      sessions_[port] = std::move(*session);
+    }
+    Envelope again = *request;
+    Reply<Envelope> answer = co_await sessions_[port]->ask(std::move(again), patience);
+    const bool is_another_process =
+        answer && answer->has_error() && answer->error().place() == kTakenOver;
+    if (!is_another_process || times == kTimesAsked) co_return answer;
+    // The process that has taken over answers at the same address, once the other has left it.
+    sessions_[port].reset();
+    asio::steady_timer pause(*context_, kBetweenTimes);
+    std::error_code ignored;
+    auto token = asio::redirect_error(asio::use_awaitable, ignored);
+    co_await pause.async_wait(token);
   }
-  Envelope again = *request;
-  Reply<Envelope> answer = co_await sessions_[port]->ask(std::move(*request), patience);
-  const bool is_another_process =
-      answer && answer->has_error() && answer->error().place() == kTakenOver;
-  if (!is_another_process) co_return answer;
-  // The process that has taken over answers at the same address.
-  sessions_[port].reset();
-  auto session = co_await ClientSession::open(ports_[port], options_);
-  VPFS_CO_TRY(session);
-  sessions_[port] = std::move(*session);
-  answer = co_await sessions_[port]->ask(std::move(again), patience);
-  co_return answer;
 }
 
 std::vector<std::optional<Reply<Envelope>>> SiteClient::ask(

@@ -21,17 +21,24 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string no_permission(const std::string& path, bool names_users) {
+std::string no_permission(const std::string& path, const ClientOptions& options) {
   struct stat socket = {};
   if (::stat(path.c_str(), &socket) != 0) {
     return "permission denied: this user may not enter a folder of that path";
   }
-  const auto user = names_users ? user_name(socket.st_uid) : std::nullopt;
+  const auto user = options.names_users ? user_name(socket.st_uid) : std::nullopt;
   const std::string owner = user.value_or(fmt::format("uid {}", socket.st_uid));
   if ((socket.st_mode & S_IWGRP) == 0) {
     return fmt::format("permission denied: only {} may connect", owner);
   }
-  const auto name = names_users ? group_name(socket.st_gid) : std::nullopt;
+  // To be in root's group would give far more than this.
+  if (socket.st_gid == 0) {
+    return fmt::format(
+        "permission denied: only {} may connect, unless the {}'s control.group names another group "
+        "than root",
+        owner, options.peer);
+  }
+  const auto name = options.names_users ? group_name(socket.st_gid) : std::nullopt;
   const std::string group = name.value_or(std::to_string(socket.st_gid));
   return fmt::format("permission denied: join the group {}, or be {}", group, owner);
 }
@@ -45,7 +52,7 @@ std::string unix_problem(const std::string& path, int error, const ClientOptions
     case ENOTDIR:
       return "there is no such socket: a folder of that path is a file";
     case EACCES:
-      return no_permission(path, options.names_users);
+      return no_permission(path, options);
     case ECONNREFUSED:
       if (::stat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) return "is not a socket";
       return fmt::format("no process listens: its {} has ended", options.peer);

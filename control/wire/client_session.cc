@@ -111,6 +111,9 @@ net::Task<Reply<void>> ClientSession::greet(ClientOptions options) {
     co_return std::unexpected(lost("is not a control port: it sent no Hello"));
   }
   hello_ = std::move(*answer->mutable_hello());
+  if (!options.if_coordinator.empty() && hello_.role() == Hello::COORDINATOR) {
+    co_return std::unexpected(lost(options.if_coordinator));
+  }
   const Versions theirs = versions_of(hello_);
   if (!common_version(options.versions, theirs)) {
     co_return std::unexpected(lost(no_common_version(options.versions, theirs)));

@@ -36,6 +36,8 @@ struct ClientOptions {
   // For errors: the program that is asked, and the key of its configuration with the socket.
   std::string peer = "proxy";
   std::string key = "control.socket";
+  // The error when a coordinator answers where none is meant; "": one may.
+  std::string if_coordinator;
   // Errors have names of users and groups, which may take long to look up.
   bool names_users = true;
 };

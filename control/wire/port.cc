@@ -1,5 +1,6 @@
 #include "control/wire/port.h"
 
+#include <future>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -42,19 +43,19 @@ void Port::stop() {
     state_->stop();
     return;
   }
-  asio::post(state_->context(), [this] { state_->stop(); });
+  if (!left_) asio::post(state_->context(), [this] { state_->stop(); });
   thread_.join();
 }
 
 void Port::leave() {
-  const auto leave = [this] {
-    state_->leave_listeners();
-    state_->stop();
-  };
-  if (std::exchange(stopped_, true)) return;
-  if (!thread_.joinable()) return leave();
-  asio::post(state_->context(), leave);
-  thread_.join();
+  if (stopped_ || std::exchange(left_, true)) return;
+  if (!thread_.joinable()) return state_->leave();
+  std::promise<void> done;
+  asio::post(state_->context(), [this, &done] {
+    state_->leave();
+    done.set_value();
+  });
+  done.get_future().wait();
 }
 
 std::vector<std::pair<std::string, int>> Port::descriptors() const {

@@ -50,7 +50,8 @@ class Port {
   // The owner is not called any more. Idempotent.
   void stop();
 
-  // As stop(), but its sockets are another process's from now on.
+  // The sockets are those of another process from now on. Requests are refused (kTakenOver) until
+  // stop(), which takes up to 100 ms then.
   void leave();
   // For that process, by the names that open() looks for. Before stop().
   [[nodiscard]] std::vector<std::pair<std::string, int>> descriptors() const;
@@ -73,6 +74,7 @@ class Port {
   std::unique_ptr<PortState> state_;
   std::optional<net::Endpoint> tcp_endpoint_;
   std::thread thread_;
+  bool left_ = false;
   bool stopped_ = false;
 };
 

@@ -1,10 +1,15 @@
 #include "control/wire/port_config.h"
 
 #include <charconv>
+#include <chrono>
 #include <optional>
+#include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/named_file.h"
+#include "base/system_clock.h"
 #include "control/wire/config_words.h"
 #include "control/wire/leader/address_list.h"
 #include "control/wire/rights.h"
@@ -86,6 +91,19 @@ void read_tcp(ConfigReader& control, PortConfig& config, MayDial may_dial) {
   }
 }
 
+constexpr auto kEndsSoon = std::chrono::days(30);
+
+// Certificates end at a time that was chosen long before.
+void warn_of_end(const PortConfig& config, ConfigErrors& errors) {
+  const auto end = net::end_of_certificate(config.certificate);
+  if (!end) return;
+  const auto left = *end - wall_clock_now();
+  if (left >= kEndsSoon) return;
+  const std::string when = fmt::format("{:%F %T} UTC: make another one, and reload", *end);
+  const char* const what = left <= left.zero() ? "has ended at" : "is valid until";
+  errors.warn("control.certificate", fmt::format("{} {} {}", config.certificate, what, when));
+}
+
 }  // namespace
 
 Result<Principal> parse_principal(std::string_view text) {
@@ -158,6 +176,16 @@ void check_port_config(const PortConfig& config, ConfigErrors& errors) {
   const auto side = config.tcp.empty() ? net::TlsSide::client : net::TlsSide::server;
   if (const auto tls = net::TlsContext::load(files, side); !tls) {
     errors.add("control.certificate", tls.error().message);
+  } else {
+    warn_of_end(config, errors);
+  }
+}
+
+void check_port_folders(const PortConfig& config, std::string_view key, ConfigErrors& errors) {
+  for (const auto& [name, path] : {std::pair("socket", config.socket), {"audit", config.audit}}) {
+    if (const auto problem = problem_of_folder(path)) {
+      errors.add(fmt::format("{}.{}", key, name), *problem);
+    }
   }
 }
 

@@ -62,6 +62,10 @@ void read_port_keys(ConfigReader& port, PortConfig& config, MayDial may_dial = M
 // the places "control.writers", ...
 void check_port_config(const PortConfig& config, ConfigErrors& errors);
 
+// The folders of the socket and the audit log. A start needs them; a port that is open does not.
+// `key`: of the mapping, such as "control".
+void check_port_folders(const PortConfig& config, std::string_view key, ConfigErrors& errors);
+
 // Why a running port cannot become `wanted`, as "control.socket: ..."; nothing if it can.
 [[nodiscard]] Result<void> may_become(const PortConfig& running, const PortConfig& wanted);
 

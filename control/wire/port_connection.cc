@@ -324,6 +324,10 @@ void PortConnection::close_when_sent() {
   if (!writing_) close();
 }
 
+void PortConnection::close_unless_new() {
+  if (has_asked_ && conversation_->requests_in_flight() == 0) close_when_sent();
+}
+
 Caller PortConnection::make_caller() const {
   return {.name = name_of(identity_, user_),
           .from = identity_.from,
@@ -336,6 +340,7 @@ Owner& PortConnection::owner() {
 }
 
 void PortConnection::ask(std::uint64_t ticket, Envelope request, const Caller& caller) {
+  has_asked_ = true;
   port_.ask(*this, ticket, std::move(request), caller);
 }
 

@@ -27,6 +27,8 @@ constexpr Duration kBetweenComplaints = 10s;
 constexpr Duration kNamesKept = 1min;
 constexpr std::size_t kMostNames = 4096;
 constexpr Duration kStopPatience = 500ms;
+// For what was accepted in the last moment before another process took over.
+constexpr Duration kLeavePatience = 100ms;
 // How long a connection waits for the name of its user.
 constexpr Duration kNamePatience = 400ms;
 constexpr std::size_t kMostLookups = 8;  // that hang included
@@ -115,8 +117,17 @@ Result<void> PortState::open(const PortConfig& config, Settings settings,
   return {};
 }
 
-void PortState::leave_listeners() {
+void PortState::leave() {
+  has_left_ = true;
   if (unix_listener_) unix_listener_->leave();
+  unix_listener_.reset();
+  tcp_listener_.reset();
+  dialler_.stop();
+  const auto connections = connections_;
+  for (const auto& [number, connection] : connections) connection->close_unless_new();
+  stop_timer_.expires_after(kLeavePatience);
+  stop_timer_.async_wait([this](std::error_code) { stop(); });
+  if (all_closed()) stop_timer_.cancel();
 }
 
 std::vector<std::pair<std::string, int>> PortState::descriptors() const {
@@ -275,11 +286,19 @@ void PortState::remove(std::uint64_t number) {
   if (place == connections_.end()) return;
   --peer(place->second->peer()).connections;
   connections_.erase(place);
-  if (stopping_ && all_closed()) stop_timer_.cancel();
+  if ((stopping_ || has_left_) && all_closed()) stop_timer_.cancel();
 }
 
 void PortState::ask(const PortConnection& connection, std::uint64_t ticket, Envelope request,
                     const Caller& caller) {
+  if (has_left_) {
+    Envelope refusal;
+    *refusal.mutable_error() = make_error(Error::UNAVAILABLE, kTakenOver,
+                                          "another process has just taken over: ask again");
+    mailbox_->post(
+        {.connection = connection.number(), .ticket = ticket, .answer = std::move(refusal)});
+    return;
+  }
   const bool audited = is_audited(request);
   std::string counted;
   // The bound of requests in flight is enough for a connection that may change everything.

@@ -54,8 +54,9 @@ class PortState {
   void run();
   // Sends what is ready, closes everything.
   void stop();
-  // Before stop(): the listeners are another process's.
-  void leave_listeners();
+  // The listeners are another process's, and requests are refused: that one answers them.
+  // stop() follows soon.
+  void leave();
   // See Port.
   [[nodiscard]] std::vector<std::pair<std::string, int>> descriptors() const;
   void apply(Settings settings);
@@ -144,6 +145,7 @@ class PortState {
   Dialler dialler_;
   std::uint64_t last_connection_ = 0;
   std::size_t unread_answers_ = 0;
+  bool has_left_ = false;
   bool stopping_ = false;
   const std::shared_ptr<NameService> names_;
   std::unordered_map<std::uint32_t, std::vector<Waiter>> lookups_;  // under way, by uid

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/command_line.h"
@@ -27,12 +26,15 @@
 #include "fuse/posix/config.h"
 #include "fuse/posix/directory_mount.h"
 #include "fuse/posix/node_addresses.h"
+#include "net/manager/manager_socket.h"
 #include "net/socket_options.h"
 
 namespace {
 
 using namespace vpfs;
 using namespace vpfs::fuse;
+
+constexpr int kManagerWaits = 50;
 
 // The process whose place this one takes, if any, is told what is wrong. What is open here is that
 // one's, so nothing may be removed or unmounted.
@@ -115,7 +117,10 @@ int serve(const MountOptions& options, const Config& config, std::optional<int> 
   }
   std::cout << "vpfs-mount: ready at " << options.point.directory << " for " << options.point.source
             << ", pid " << ::getpid() << std::endl;
-  sd_notifyf(0, "MAINPID=%d\nREADY=1", static_cast<int>(::getpid()));
+  if (const auto manager = net::ManagerSocket::of_environment()) {
+    int waits = kManagerWaits;
+    (void)manager->tell(net::ready_words(), {}, waits, {});
+  }
   if (started) leave_terminal(*started);
   (*mount)->run();
   return 0;

@@ -67,6 +67,12 @@ MountWorker& MountWorker::current() {
   return *current_worker;
 }
 
+bool MountWorker::has_turned() {
+  if (!has_turned_.exchange(false)) return false;
+  asio::post(context_, [this] { has_turned_ = true; });
+  return true;
+}
+
 MountWorker::~MountWorker() {
   VPFS_ASSERT(!thread_.joinable());
 }

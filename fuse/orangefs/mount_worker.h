@@ -87,6 +87,9 @@ class MountWorker {
   // How many of them run, answered or not. Any thread.
   [[nodiscard]] std::size_t operations() const { return operations_; }
 
+  // Whether its loop has turned since the last call. Any one thread.
+  [[nodiscard]] bool has_turned();
+
   // For so many bytes of data at least.
   [[nodiscard]] std::unique_ptr<Buffer> take_buffer(std::size_t size = kLargestIo);
   void give_back(std::unique_ptr<Buffer> buffer);
@@ -140,6 +143,7 @@ class MountWorker {
   std::atomic<bool> stopping_ = false;
   std::atomic<std::size_t> operations_ = 0;
   std::size_t duties_ = 0;
+  std::atomic<bool> has_turned_ = true;
   std::thread thread_;
 };
 

@@ -52,6 +52,7 @@ OrangefsMount::OrangefsMount(const MountOptions& options, const Clock& clock)
       jobs_(options.jobs, clock),
       signals_(context_, SIGTERM, SIGINT),
       timer_(context_),
+      heartbeat_(context_, [this] { return has_turned(); }),
       held_(bounds_for(options)) {}
 
 Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& options,
@@ -128,6 +129,7 @@ void OrangefsMount::run() {
   signals_.async_wait([this](std::error_code error, int /*signal*/) {
     if (!error) drain();
   });
+  heartbeat_.start();
   context_.run();
   if (ended_) return;
   // Processes have files open, and nothing else ends what waits for them.
@@ -135,7 +137,14 @@ void OrangefsMount::run() {
   std::_Exit(0);
 }
 
+bool OrangefsMount::has_turned() {
+  bool have_all = true;
+  for (const std::unique_ptr<MountWorker>& worker : workers_) have_all &= worker->has_turned();
+  return have_all;
+}
+
 void OrangefsMount::drain() {
+  heartbeat_.ending();
   spdlog::info("unmounting {}", options_.point.directory);
   mount_->unmount();
   timer_.expires_after(kDrain);

@@ -14,6 +14,7 @@
 #include "fuse/orangefs/mount_worker.h"
 #include "fuse/process_jobs.h"
 #include "net/async.h"
+#include "net/manager/heartbeat.h"
 
 namespace vpfs::fuse::pvfs {
 
@@ -36,6 +37,7 @@ class OrangefsMount {
  private:
   OrangefsMount(const MountOptions& options, const Clock& clock);
   [[nodiscard]] Result<void> connect(const Clock& clock);
+  [[nodiscard]] bool has_turned();
   void drain();
   // Waits for what is still under way, and ends.
   void finish_by(TimePoint deadline);
@@ -46,6 +48,7 @@ class OrangefsMount {
   asio::io_context context_{1};
   asio::signal_set signals_;
   asio::steady_timer timer_;
+  net::Heartbeat heartbeat_;
   bool ended_ = false;
   std::unique_ptr<OrangefsFileSystem> files_;
   std::unique_ptr<MountPoint> mount_;

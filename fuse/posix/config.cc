@@ -77,7 +77,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   Config config;
   config.file_text = text;
   config.names = names;
-  ConfigReader reader(text, errors);
+  ConfigReader reader(text, errors, stage::kKeysOfParts);
   read_mount(reader.child("mount"), config);
   read_limits(reader.child("limits"), config);
   control::read_restart(reader.child("restart"), config.restart,
@@ -106,10 +106,11 @@ std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& 
   if (errors.file().empty()) {
     config = parse(default_config(), errors);
   } else {
-    config = load_config(errors, parse);
+    config = load_config_and_folder(errors, parse);
   }
   if (!config || !errors.empty()) return std::nullopt;
   control::check_process(*config, errors, kProgramName);
+  if (running == nullptr) control::check_folders(*config, errors);
   if (errors.empty()) stage::warn_of_hidden_rules(config->rules, errors);
   if (errors.empty()) stage::warn_of_no_jobs(*config, errors);
   if (!errors.empty()) return std::nullopt;

@@ -63,6 +63,7 @@ class DirectoryMount final : private control::Program {
   void describe(control::StatsReply& reply) override;
   void list_clients(std::function<void(std::vector<control::Client>)> done) override;
   void drain(std::string_view why) override;
+  [[nodiscard]] bool has_turned() override;
   [[nodiscard]] bool draining() const override { return draining_; }
   void upgrade(const std::string& binary, UpgradeDone done) override;
 

@@ -12,6 +12,7 @@ namespace vpfs::net {
   X(ASN1_STRING_get0_data)              \
   X(ASN1_STRING_length)                 \
   X(ASN1_STRING_to_UTF8)                \
+  X(ASN1_TIME_to_tm)                    \
   X(BIO_clear_flags)                    \
   X(BIO_get_data)                       \
   X(BIO_meth_new)                       \
@@ -32,6 +33,7 @@ namespace vpfs::net {
   X(OPENSSL_sk_value)                   \
   X(SSL_CTX_ctrl)                       \
   X(SSL_CTX_free)                       \
+  X(SSL_CTX_get0_certificate)           \
   X(SSL_CTX_load_verify_file)           \
   X(SSL_CTX_new)                        \
   X(SSL_CTX_set_default_passwd_cb)      \
@@ -61,6 +63,7 @@ namespace vpfs::net {
   X(X509_VERIFY_PARAM_set1_host)        \
   X(X509_VERIFY_PARAM_set1_ip_asc)      \
   X(X509_free)                          \
+  X(X509_get0_notAfter)                 \
   X(X509_get_ext_d2i)                   \
   X(X509_get_subject_name)              \
   X(X509_verify_cert_error_string)

@@ -116,7 +116,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   Config config;
   config.file_text = text;
   config.names = names;
-  ConfigReader reader(text, errors);
+  ConfigReader reader(text, errors, stage::kKeysOfParts);
   reader.require("proxy");
   read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config);

@@ -56,18 +56,22 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
 void check_host(const Config& config, ConfigErrors& errors, const Config* running) {
   check_congestion(config, errors);
   control::check_process(config, errors, kProgramName);
-  if (running == nullptr) check_addresses(config, errors);
+  if (running != nullptr) return;
+  control::check_folders(config, errors);
+  check_addresses(config, errors);
 }
 
 std::optional<Config> load_config_file(ConfigErrors& errors, const Config* running,
                                        const stage::Names* names) {
-  return load_config(errors, [running, names](std::string_view text, ConfigErrors& found) {
-    Config config = parse_config(text, found, running, names);
-    if (found.empty()) check_host(config, found, running);
-    if (found.empty()) stage::warn_of_hidden_rules(config.rules, found);
-    if (found.empty()) stage::warn_of_no_jobs(config, found);
-    return config;
-  });
+  return load_config_and_folder(errors,
+                                [running, names](std::string_view text, ConfigErrors& found) {
+                                  Config config = parse_config(text, found, running, names);
+                                  if (found.empty()) check_host(config, found, running);
+                                  if (found.empty())
+                                    stage::warn_of_hidden_rules(config.rules, found);
+                                  if (found.empty()) stage::warn_of_no_jobs(config, found);
+                                  return config;
+                                });
 }
 
 }  // namespace vpfs::proxy

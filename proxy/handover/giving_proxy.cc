@@ -156,6 +156,10 @@ std::optional<SavedState> GivingProxy::changes() {
   std::optional<SavedState> changes;
   parts_.dispatcher.inspect(
       parts_.clock.now(), [&](stage::Stage& of, TimePoint now) { changes = of.save_changes(now); });
+  if (auto counters = parts_.shared.save_counter_changes()) {
+    if (!changes) changes.emplace();
+    changes->add_list("proxy").push_back(std::move(*counters));
+  }
   return changes;
 }
 

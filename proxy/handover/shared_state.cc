@@ -38,8 +38,21 @@ constexpr std::array kCounters = {
 
 SavedState SharedState::save_counters() {
   SavedState state;
+  told_counters_.clear();
   for (const NamedCounter& each : kCounters) {
-    state.set(each.name, (counters.*each.counter).load());
+    state.set(each.name, told_counters_.emplace_back((counters.*each.counter).load()));
+  }
+  return state;
+}
+
+std::optional<SavedState> SharedState::save_counter_changes() {
+  std::optional<SavedState> state;
+  for (std::size_t i = 0; i < told_counters_.size(); ++i) {
+    const std::uint64_t now = (counters.*kCounters[i].counter).load();
+    const std::uint64_t more = now - std::exchange(told_counters_[i], now);
+    if (more == 0) continue;
+    if (!state) state.emplace();
+    state->set(kCounters[i].name, more);
   }
   return state;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/connecting.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/session.h"

@@ -1,10 +1,10 @@
-"""The demo's figure: what applications get over time in the first three acts."""
+"""The demo's figure: what applications get over time in its acts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from acts import whole_site
+from acts import mounted, whole_site
 from acts.live_rules import Measured
 from acts.two_applications import (
     APPLICATIONS,
@@ -27,12 +27,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+ABOUT_MOUNT = (
+    f"at the bottom a mounted directory of {mounted.DEVICE_MIB_PER_S} MiB/s, and two jobs with "
+    f"{mounted.THREADS} threads each"
+)
+
+
 def figure(
     results: dict[str, Json],
     seconds: float,
     live: Json,
     measured: list[Measured],
     site: whole_site.Act,
+    mount: mounted.Act | None,
 ) -> Figure:
     names = [app.name for app in APPLICATIONS]
     sheet = plot.Sheet(
@@ -51,12 +58,14 @@ def figure(
             f"below: {whole_site.CASE.setup.servers} servers of "
             f"{whole_site.CASE.bandwidth // MIB} MiB/s, an application on two of them and one "
             "that is striped over all, weights 1:1",
+            *([ABOUT_MOUNT] if mount else []),
         ),
-        rows=3,
+        rows=4 if mount else 3,
         heights=[2.6],
     )
-    above, below, across = sheet.panels
-    looks = plot.looks(names)
+    above, below, across = sheet.panels[:3]
+    # All names of the figure are in one legend, so no two look alike.
+    looks = plot.looks([*names, *whole_site.NAMES.values(), *map(job_name, mounted.WEIGHTS)])
     for index, (path, result) in enumerate(results.items()):
         start = index * seconds
         draw_rates(above, result, start, looks)
@@ -83,7 +92,9 @@ def figure(
             at_side=each is measured[-1],
         )
     plot.phases(below, [(each.begin, each.end, each.step.title) for each in measured])
-    draw_site(across, site)
+    draw_site(across, site, looks)
+    if mount:
+        draw_mount(sheet.panels[3], mount, looks)
     plot.explain_targets(above, "wanted")
     for panel in sheet.panels:
         panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
@@ -91,8 +102,7 @@ def figure(
     return sheet.finish()
 
 
-def draw_site(panel: Axes, site: whole_site.Act) -> None:
-    looks = plot.looks(list(whole_site.NAMES.values()))
+def draw_site(panel: Axes, site: whole_site.Act, looks: dict[str, plot.Look]) -> None:
     for key, name in whole_site.NAMES.items():
         timeline = [
             (point["t"], point["mib_per_s"])
@@ -107,6 +117,23 @@ def draw_site(panel: Axes, site: whole_site.Act) -> None:
         }
         draw_wanted(panel, wanted, (part.begin, part.end), looks, at_side=part is site.parts[-1])
     plot.phases(panel, [(part.begin, part.end, part.title) for part in site.parts])
+
+
+def job_name(job: str) -> str:
+    return f"job {job}"
+
+
+def draw_mount(panel: Axes, mount: mounted.Act, looks: dict[str, plot.Look]) -> None:
+    for job, timeline in mount.timeline.items():
+        plot.lines(panel, {job_name(job): timeline}, looks)
+    total = sum(mount.rates.values())
+    wanted = {
+        job_name("4711"): total * mount.wanted / (1 + mount.wanted),
+        job_name("4712"): total / (1 + mount.wanted),
+    }
+    end = max(t for points in mount.timeline.values() for t, _ in points) + 0.5
+    draw_wanted(panel, wanted, (0, end), looks, at_side=True)
+    plot.phases(panel, [(0, end, "two jobs on one mount, 3:1")])
 
 
 def draw_rates(panel: Axes, result: Json, start: float, looks: dict[str, plot.Look]) -> None:

@@ -45,6 +45,7 @@ rules:
 @dataclasses.dataclass(frozen=True)
 class Act:
     rates: dict[str, float]  # MiB/s of each job
+    timeline: dict[str, list[tuple[float, float]]]  # the same of each second, by its middle
     wanted: float = WEIGHTS["4711"] / WEIGHTS["4712"]
 
     def ratio(self) -> float:
@@ -117,10 +118,14 @@ def perform(programs: Programs, seconds: int, say: Callable[[str], None]) -> Act
         time.sleep(SETTLES)
         began, before = time.monotonic(), bytes_of(status, mount)
         first, last, at = before, before, began
+        timeline: dict[str, list[tuple[float, float]]] = {job: [] for job in WEIGHTS}
         for _ in range(seconds):
             time.sleep(max(0.0, at + 1 - time.monotonic()))
             now, moved = time.monotonic(), bytes_of(status, mount)
             shown = {job: (moved[job] - last[job]) / (now - at) / 2**20 for job in WEIGHTS}
             say("  ".join(f"job {job} {rate:6.1f} MiB/s" for job, rate in shown.items()))
+            for job, rate in shown.items():
+                timeline[job].append(((at + now) / 2 - began, rate))
             last, at = moved, now
-        return Act({job: (last[job] - first[job]) / (at - began) / 2**20 for job in WEIGHTS})
+        rates = {job: (last[job] - first[job]) / (at - began) / 2**20 for job in WEIGHTS}
+        return Act(rates, timeline)

@@ -1,7 +1,7 @@
 #include "stage/config/rule_config.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -143,7 +143,7 @@ class WordContext {
 }  // namespace
 
 void read_rules(ConfigReader& reader, Config& config) {
-  std::set<std::string> names;
+  std::map<std::string, int> names;  // and their lines
   WordContext context(config);
   std::size_t number = 0;
   reader.for_each("rules", [&](ConfigReader& entry) {
@@ -152,8 +152,10 @@ void read_rules(ConfigReader& reader, Config& config) {
     if (is_named) {
       if (const auto problem = rule_name_problem(rule.name)) entry.report("name", *problem);
     }
-    if (!names.insert(rule.name).second) {
-      entry.report("name", fmt::format("another rule is named '{}'", rule.name));
+    const auto [known, is_new] = names.emplace(rule.name, entry.line());
+    if (!is_new) {
+      entry.report("name", fmt::format("another rule is named '{}' {}", rule.name,
+                                       entry.place(known->second)));
     }
     rule.text.condition = to_string(read_match(entry, config, rule));
     rule.text.name = rule.name;

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/joined.h"
+#include "base/nearest_word.h"
 #include "stage/rules/match_words.h"
 
 namespace vpfs::stage {
@@ -150,6 +151,10 @@ class Parser {
   bool unknown(std::size_t at, std::string_view word) {
     if (const auto instead = suggested_match_word(word)) {
       return fail(at, fmt::format("unknown condition; did you mean \"{}\"?", *instead));
+    }
+    const std::vector<std::string> keys(kKeys.begin(), kKeys.end());
+    if (const auto nearest = nearest_word(word, keys)) {
+      return fail(at, fmt::format("unknown condition; did you mean \"{}\"?", *nearest));
     }
     return fail(at, fmt::format("unknown condition (known: {})", fmt::join(kKeys, ", ")));
   }

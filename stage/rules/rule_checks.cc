@@ -277,9 +277,10 @@ void warn_of_hidden_rules(const std::vector<RuleConfig>& rules, ConfigErrors& er
     };
     const std::string at = fmt::format("rules[{}]", later);
     const std::string who = rules[later].name == at ? "" : fmt::format("'{}' ", rules[later].name);
-    errors.warn(at,
-                fmt::format("{}never applies: {} on line {} (to {}) matches all that it would", who,
-                            named(first, place), errors.line_of(place), first.virtual_pfs));
+    errors.warn(at, fmt::format("{}never applies: {} {} (to {}) matches all that it would", who,
+                                named(first, place),
+                                errors.place(errors.line_of(place), errors.line_of(at)),
+                                first.virtual_pfs));
   }
 }
 

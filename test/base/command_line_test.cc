@@ -135,6 +135,11 @@ TEST_F(CommandLineTest, UnknownWordsAreNamed) {
   }
 }
 
+TEST_F(CommandLineTest, AnOptionThatIsNearlyRightIsProposed) {
+  EXPECT_THAT(parse(parser_, {"--numbr", "3"}).errors, HasSubstr("Did you mean --number?"));
+  EXPECT_THAT(parse(parser_, {"--quite-another"}).errors, Not(HasSubstr("Did you mean")));
+}
+
 TEST_F(CommandLineTest, HelpAndVersionGoToStandardOutput) {
   const Parsing help = parse(parser_, {"--help"});
   EXPECT_EQ(help.code, 0);

@@ -53,5 +53,20 @@ TEST(NamedFile, OneThatMayNotBeOpenedSaysWhy) {
   EXPECT_EQ(open_problem_of(nowhere), nowhere + ": cannot be opened: No such file or directory");
 }
 
+TEST(NamedFile, AFolderThatIsMissingOrIsNoneIsNamed) {
+  const test::TemporaryDirectory directory;
+  const std::string here = directory.path().string();
+  EXPECT_EQ(problem_of_folder(here + "/s.sock"), std::nullopt);
+  EXPECT_EQ(problem_of_folder("s.sock"), std::nullopt);
+  EXPECT_EQ(problem_of_folder("/s.sock"), std::nullopt);
+  EXPECT_EQ(problem_of_folder(""), std::nullopt);
+  EXPECT_EQ(problem_of_folder(here + "/a/b/s.sock"),
+            "the folder '" + here + "/a/b' does not exist");
+  const std::string file = directory.write("file", "text");
+  EXPECT_EQ(problem_of_folder(file + "/s.sock"), "'" + file + "' is a regular file, not a folder");
+  EXPECT_EQ(problem_of_folder(file + "/a/s.sock"),
+            "the folder '" + file + "/a' cannot be used: Not a directory");
+}
+
 }  // namespace
 }  // namespace vpfs

@@ -29,6 +29,9 @@ TEST(Units, SaysWhatIsWrongWithASize) {
   EXPECT_EQ(error_of(parse_bytes("5 bananas")),
             "\"5 bananas\" has an unknown unit \"bananas\" "
             "(known: B, KiB, MiB, GiB, TiB, PiB, kB, KB, MB, GB, TB)");
+  EXPECT_EQ(error_of(parse_bytes("10M")),
+            "\"10M\" has an unknown unit \"M\" "
+            "(known: B, KiB, MiB, GiB, TiB, PiB, kB, KB, MB, GB, TB); did you mean MiB?");
   EXPECT_EQ(error_of(parse_bytes("many")), "\"many\" is not a number with a unit");
   EXPECT_EQ(error_of(parse_bytes("")), "\"\" is not a number with a unit");
   EXPECT_EQ(error_of(parse_bytes("-1 KiB")), "\"-1 KiB\" is not a number with a unit");

@@ -35,6 +35,7 @@ from matplotlib.text import Text  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
 from acts import figure as demo_figure  # noqa: E402
+from acts import mounted  # noqa: E402
 from acts import two_applications  # noqa: E402
 from bench.mounts import fio, fuse, fuse_loads, fuse_orangefs, ior  # noqa: E402
 from bench.schedulers import adaptbf_experiments, adaptbf_figures, edf, node  # noqa: E402
@@ -82,7 +83,10 @@ def demo() -> Figure:
     return demo_figure.figure({DIRECT: result({"simulation": 80, "analysis": 320}),
                             "px": result({"simulation": 267, "analysis": 133})}, 10,
                            result({"simulation": 200, "analysis": 200}), measured,
-                           whole_site.Act(parts, result({"a": 40, "b": 80})))
+                           whole_site.Act(parts, result({"a": 40, "b": 80})),
+                           mounted.Act({"4711": 75, "4712": 25},
+                                       {job: [(t + 0.5, rate + wave(t, 0, 5)) for t in range(5)]
+                                        for job, rate in (("4711", 75), ("4712", 25))}))
 
 
 def overhead_rows() -> list[dict[str, object]]:
@@ -385,6 +389,16 @@ class FigureTest(unittest.TestCase):
             self.assertEqual(figure.get_size_inches()[0], plot.WIDTH)
 
         self.each(check)
+
+
+class DemoTest(unittest.TestCase):
+    def test_each_name_of_its_legend_has_a_colour_of_its_own_and_the_mount_is_there(self) -> None:
+        with style():
+            drawn = demo()
+        colours = {line.get_label(): line.get_color() for panel in panels(drawn) for line in panel.get_lines()
+                   if line.get_gid() != plot.WANTED and not line.get_label().startswith("_")}
+        self.assertEqual(set(colours), {"simulation", "analysis", "narrow", "wide", "job 4711", "job 4712"})
+        self.assertEqual(len(set(colours.values())), len(colours))
 
 
 class StyleTest(unittest.TestCase):

@@ -118,7 +118,10 @@ TEST(Handover, AConnectionInMidMessageFollowsWhenTheMessageEnds) {
   const Buffer rest = link.server.receive_bytes(message.size() - 100'000);
   EXPECT_TRUE(std::ranges::equal(rest, whole.subspan(100'000)));
   expect_end(old);
-  EXPECT_EQ(proxy.status()["connections"]["open"], 1);
+  const nlohmann::json status = proxy.status();
+  EXPECT_EQ(status["connections"]["open"], 1);
+  EXPECT_EQ(status["counters"]["bytes_to_server"], message.size())
+      << "half of it went through the old process after the new one had its counters";
   expect_relayed(link, 2);
 }
 

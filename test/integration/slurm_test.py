@@ -32,7 +32,9 @@ from lab.cluster import Cluster, Front  # noqa: E402
 from lab.harness import Programs  # noqa: E402
 
 SKIPPED = 77
-NEEDED = ["/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/bin/sbatch", "/usr/bin/squeue"]
+NEEDED = ["/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/bin/sbatch", "/usr/bin/squeue",
+          "/usr/bin/openssl"]
+SLURM_USER = "slurm"  # of Debian's package
 HOST = socket.gethostname().split(".")[0]
 USER = pwd.getpwnam("nobody")
 PATIENCE = 20.0
@@ -45,6 +47,10 @@ def why_not() -> str | None:
         return f"Slurm is not installed here: no {', '.join(missing)}"
     if os.geteuid() != 0:
         return "needs root"
+    try:
+        pwd.getpwnam(SLURM_USER)
+    except KeyError:
+        return f"there is no user {SLURM_USER}"
     try:
         socket.gethostbyname(HOST)
     except OSError:
@@ -60,20 +66,46 @@ def wait_until(ready: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-class Slurm:
-    """A controller and one node of its own, with the prolog and epilog of conf/slurm."""
+def settings_of_page(tls: pathlib.Path, proxies: pathlib.Path) -> str:
+    """What the page says to put at the top of both scripts."""
+    page = (ROOT / "docs/admin/slurm.md").read_text().splitlines()
+    lines = [line.strip() for line in page if line.startswith(("    tls=", "    VPFS_TARGETS="))]
+    if len(lines) != 2:
+        raise AssertionError(f"docs/admin/slurm.md has {lines} in place of tls= and VPFS_TARGETS=")
+    return "\n".join(lines).replace("/etc/vpfs/tls", str(tls)).replace("--all", f"--proxies {proxies}")
 
-    def __init__(self, programs: Programs, proxy_socket: str) -> None:
+
+def make_certificates(tls: pathlib.Path) -> None:
+    """As the page says it, and those of the proxy."""
+    subprocess.run([ROOT / "script/certificates", tls, "stor0=localhost", "slurm"], check=True, capture_output=True)
+    shutil.chown(tls / "slurm.key", SLURM_USER)
+
+
+class Slurm:
+    """A controller of the user slurm and one node of its own, with the prolog and epilog of conf/slurm."""
+
+    def __init__(self, programs: Programs, settings: str) -> None:
         self._programs, self._work = programs, programs.work
         self._work.chmod(0o755)
         for name in ("state", "spool"):
             (self._work / name).mkdir()
+            shutil.chown(self._work / name, SLURM_USER)
         (self._work / "key").write_bytes(os.urandom(1024))
         (self._work / "key").chmod(0o400)
+        # Its user may not be able to enter the folder of the programs.
+        shutil.copy(programs.binaries / "vpfsctl", self._work / "vpfsctl")
+        (self._work / "bin").mkdir()
+        (self._work / "syslog").touch()
+        (self._work / "syslog").chmod(0o666)
+        self._write("bin/logger", f"#!/bin/sh\necho \"$@\" >> {self._work}/syslog\n", 0o755)
         for name in ("prolog", "epilog"):
             # Slurm gives these programs none of its own environment.
-            self._write(name, f"#!/bin/sh\nSLURM_CONF={self._work}/slurm.conf VPFSCTL={programs.binaries}/vpfsctl VPFS_TARGETS='--proxy {proxy_socket}' "
-                              f"VPFS_JOB_WORDS=weight=2 {ROOT}/conf/slurm/{name} >> {self._work}/{name}.log 2>&1\n", 0o755)
+            head = (f"set -u\nexport PATH={self._work}/bin:/usr/bin:/bin SLURM_CONF={self._work}/slurm.conf\n"
+                    f"VPFSCTL={self._work}/vpfsctl VPFS_JOB_WORDS=weight=2\n{settings}\n")
+            script = (ROOT / "conf/slurm" / name).read_text()
+            if script.count("\nset -u\n") != 1:
+                raise AssertionError(f"conf/slurm/{name} has no line `set -u`")
+            self._write(name, script.replace("\nset -u\n", f"\n{head}"), 0o755)
         config = self._write("slurm.conf", self._config())
         self._write("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         self.environment = dict(os.environ, SLURM_CONF=str(config))
@@ -101,7 +133,7 @@ class Slurm:
                  "SlurmdPidFile": "slurmd.pid", "SlurmctldLogFile": "slurmctld-own.log", "SlurmdLogFile": "slurmd-own.log",
                  "PrologSlurmctld": "prolog", "EpilogSlurmctld": "epilog"}
         ports = {name: self._programs.reserve_port() for name in ("SlurmctldPort", "SlurmdPort")}
-        settings = {"ClusterName": "vpfs", "SlurmctldHost": f"{HOST}(127.0.0.1)", "SlurmUser": "root",
+        settings = {"ClusterName": "vpfs", "SlurmctldHost": f"{HOST}(127.0.0.1)", "SlurmUser": SLURM_USER,
                     "AuthType": "auth/munge", "AuthInfo": f"socket={self._file('munge')}.socket", "CredType": "cred/munge",
                     "ProctrackType": "proctrack/linuxproc", "TaskPlugin": "task/none", "SwitchType": "switch/none",
                     "MpiDefault": "none", "SelectType": "select/cons_tres", "SelectTypeParameters": "CR_CPU",
@@ -132,9 +164,8 @@ class Slurm:
         self.ask("scancel", "--partition=all", check=False)
         wait_until(lambda: not self.ask("squeue", "--noheader", check=False).strip(), "no job is left")
 
-    def log(self, name: str) -> str:
-        file = self._work / f"{name}.log"
-        return file.read_text() if file.exists() else ""
+    def syslog(self) -> str:
+        return (self._work / "syslog").read_text()
 
 
 class SlurmTest(unittest.TestCase):
@@ -149,11 +180,17 @@ class SlurmTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.programs = Programs(PROGRAMS[0], pathlib.Path(cls.folder))
         cls.enterClassContext(cls.programs)
+        work = pathlib.Path(cls.folder)
+        tls = work / "tls"
+        make_certificates(tls)
+        port = cls.programs.reserve_port()
+        (work / "proxies").write_text(f"localhost:{port}   stor0\n")
         front = Front("px", "proxy", shares={"job-{jobid}": {}}, templates={"job-{jobid}": {"hint": {"jobid": "*"}}},
-                      control={"socket": "px.sock", "name": "storage"})
+                      control={"socket": "px.sock", "name": "storage", "tcp": f"127.0.0.1:{port}", "ca": str(tls / "ca.pem"),
+                               "certificate": str(tls / "stor0.pem"), "key": str(tls / "stor0.key"), "writers": ["cert:slurm"]})
         cls.cluster = Cluster(cls.programs, 1, [front])
         cls.cluster.start("px")
-        cls.slurm = Slurm(cls.programs, f"{cls.folder}/px.sock")
+        cls.slurm = Slurm(cls.programs, settings_of_page(tls, work / "proxies"))
         cls.addClassCleanup(cls.slurm.end_jobs)
 
     def ctl(self, *words: str) -> Mapping[str, object]:
@@ -169,7 +206,7 @@ class SlurmTest(unittest.TestCase):
         job = self.slurm.submit("sleep 2", "--account=physics", "--time=5")
         wait_until(lambda: self.slurm.state(job) == "RUNNING", f"job {job} runs")
         seen = self.job(job)
-        self.assertIsNotNone(seen, self.slurm.log("prolog"))
+        self.assertIsNotNone(seen, self.slurm.syslog())
         self.assertEqual((seen["uids"], seen["gids"], seen["account"], seen["nodes"]),
                          ([USER.pw_uid], [USER.pw_gid], "physics", 1))
         self.assertEqual(seen["clients"], [socket.gethostbyname(HOST)])
@@ -188,7 +225,7 @@ class SlurmTest(unittest.TestCase):
         self.slurm.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
         wait_until(lambda: self.slurm.state(job) == "RUNNING", f"job {job} runs again")
         after = self.job(job)
-        self.assertIsNotNone(after, self.slurm.log("prolog"))
+        self.assertIsNotNone(after, self.slurm.syslog())
         changing = ("since_at", "until_at")
         self.assertEqual({key: value for key, value in before.items() if key not in changing},
                          {key: value for key, value in after.items() if key not in changing})
@@ -210,7 +247,17 @@ class SlurmTest(unittest.TestCase):
         job = self.slurm.submit("sleep 1")
         wait_until(lambda: self.slurm.state(job) == "RUNNING", f"job {job} runs")
         wait_until(lambda: self.slurm.state(job) in ("", "COMPLETED"), f"job {job} ends")
-        self.assertIn("warning: unreachable", self.slurm.log("prolog"))
+        self.assertRegex(self.slurm.syslog(), f"-t vpfs-slurm -p daemon.warning -- job {job}: vpfsctl job start: .*stor0: warning: "
+                         "unreachable")
+
+    def test_a_job_starts_although_vpfsctl_fails_and_the_log_says_why(self) -> None:
+        key = pathlib.Path(self.folder) / "tls/slurm.key"
+        key.chmod(0o000)
+        self.addCleanup(key.chmod, 0o600)
+        job = self.slurm.submit("sleep 1")
+        wait_until(lambda: self.slurm.state(job) == "RUNNING", f"job {job} runs")
+        self.assertRegex(self.slurm.syslog(), f"job {job}: vpfsctl job start: vpfsctl: .*slurm.key.*Permission denied")
+        wait_until(lambda: self.slurm.state(job) in ("", "COMPLETED"), f"job {job} ends")
 
 
 if __name__ == "__main__":

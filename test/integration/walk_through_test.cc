@@ -108,8 +108,9 @@ TEST_F(WalkThrough, DoesWhatItSays) {
   const std::string log = read_text(directory_.path() / "log");
   ASSERT_TRUE(exit && exit->ok()) << log << shell.errors();
   EXPECT_NE(log.find("walked\n"), std::string::npos) << log;
-  for (const char* said : {"proxy-s0.yaml: ok", "proxy-s1.yaml: ok", "\"name\": \"simulation\"",
-                           "\"weight\": 4", "proxy-s1.yaml: reloaded"}) {
+  for (const char* said :
+       {"NAME       RULE", "ENTITLED", "2 proxies: ", "proxy-s0.yaml: ok", "proxy-s1.yaml: ok",
+        "\"name\": \"simulation\"", "\"weight\": 4", "proxy-s1.yaml: reloaded"}) {
     EXPECT_NE(log.find(said), std::string::npos) << said << "\n" << log;
   }
   EXPECT_FALSE(std::filesystem::exists(directory_.path() / "walk"));

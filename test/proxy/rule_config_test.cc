@@ -68,7 +68,7 @@ TEST_F(RuleConfigTest, ARuleOfTheFileHasANameAndAText) {
       named.text,
       (stage::RuleText{.name = "n", .condition = "uid=1", .words = {"vpfs=shared", "exempt"}}));
   (void)read({"name: n, virtual_pfs: shared", "name: n, virtual_pfs: shared"});
-  EXPECT_EQ(errors_.to_string(), "p.yaml:5: rules[1].name: another rule is named 'n'\n");
+  EXPECT_EQ(errors_.to_string(), "p.yaml:5: rules[1].name: another rule is named 'n' on line 4\n");
   EXPECT_EQ(problem("name: default, virtual_pfs: shared"),
             "p.yaml:4: rules[0].name: default is last and takes what no rule matches; it cannot be "
             "a rule\n");
@@ -107,8 +107,7 @@ TEST_F(RuleConfigTest, WordsThatAreNotForAFileSaySo) {
 
 TEST_F(RuleConfigTest, AMistakeInATextHasItsByte) {
   EXPECT_EQ(problem("match: 'jobid=a&usr=1', virtual_pfs: shared"),
-            "p.yaml:4: rules[0].match: byte 8: unknown condition (known: jobid, uid, gid, client, "
-            "op, fs, dir, owner, node, account, target, hint.NAME)\n");
+            "p.yaml:4: rules[0].match: byte 8: unknown condition; did you mean \"uid\"?\n");
   EXPECT_EQ(problem("match: 'uid=1&owner=2', virtual_pfs: shared"),
             "p.yaml:4: rules[0].match: byte 6: owner: the protocol orangefs does not show it\n");
   EXPECT_EQ(problem("match: {uid: mallory}, virtual_pfs: shared"),

@@ -34,7 +34,8 @@ TEST(ProxyStatus, ItsOwnFieldsAreAroundThoseOfTheStage) {
   for (const auto& [key, value] : status.items()) keys += key + " ";
   EXPECT_EQ(keys,
             "pid listen upstream protocol policy hold_us draining bypass reloads connections depth "
-            "queued outstanding virtual_pfs rules virtual_pfs_refused coordinator counters ");
+            "queued outstanding virtual_pfs jobs_with_io rules virtual_pfs_refused coordinator "
+            "counters ");
   EXPECT_EQ(status["listen"], "127.0.0.1:3334");
   EXPECT_EQ(status["upstream"], "127.0.0.1:1");
   EXPECT_EQ(status["draining"], true);

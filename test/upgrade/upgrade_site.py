@@ -131,13 +131,17 @@ class Site:
 
     # Stages.
 
-    def start_proxy(self, index: int, release: Release) -> None:
+    def start_proxy(self, index: int, release: Release, *more: str) -> None:
         listen, upstream = self._cluster.ports(FRONT)[index], self._cluster.ports(DIRECT)[index]
         name = f"ds{index}"
         status = f"{name}-{self._run()}.status.json"  # the one before may be draining
         config = self._cluster.fronts[FRONT].proxy_config(listen, upstream, status, index)
-        self.stages[name] = self._start(release, name, "vpfs-proxy", "--config", self._write(name, config))
+        self.stages[name] = self._start(release, name, "vpfs-proxy", "--config", self._write(name, config), *more)
         self.stages[name].wait_for_line("ready at")
+
+    def take_over(self, index: int, release: Release) -> None:
+        """A proxy that takes the place of the one that runs."""
+        self.start_proxy(index, release, "--take-over", self.socket(f"ds{index}") + ".restart")
 
     def start_proxies(self, *of: Release) -> None:
         for index, release in enumerate(of):
@@ -230,6 +234,9 @@ class Site:
 
     def address(self) -> str:
         return self._cluster.address(FRONT)
+
+    def data_servers(self) -> str:
+        return self._cluster.address(DIRECT)
 
 
 class ProxyLoad:

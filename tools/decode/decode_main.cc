@@ -111,7 +111,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return vpfs::exit_after_output("vpfs-decode", run(argc, argv));
   } catch (const std::exception& problem) {
     std::fputs("vpfs-decode: ", stderr);
     std::fputs(problem.what(), stderr);

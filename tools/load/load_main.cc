@@ -126,16 +126,20 @@ int run(const Options& options) {
   return result->good() ? kGood : kRunFailed;
 }
 
+int run(int argc, char** argv) {
+  vpfs::OptionParser app("vpfs-load: competing applications on a parallel file system");
+  Options options;
+  add_options(app, options);
+  if (const auto code = app.parse("vpfs-load", argc, argv)) return *code;
+  if (options.config.empty()) return app.missing("--config");
+  return run(options);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    vpfs::OptionParser app("vpfs-load: competing applications on a parallel file system");
-    Options options;
-    add_options(app, options);
-    if (const auto code = app.parse("vpfs-load", argc, argv)) return *code;
-    if (options.config.empty()) return app.missing("--config");
-    return run(options);
+    return vpfs::exit_after_output("vpfs-load", run(argc, argv));
   } catch (const std::exception& error) {
     fmt::print(stderr, "vpfs-load: {}\n", error.what());
     return kRunFailed;

@@ -29,6 +29,7 @@ void Meter::completed(Duration now, Duration latency, std::uint64_t bytes) {
   Bin& bin = bins_[static_cast<std::size_t>((now - begin_) / interval_)];
   bin.bytes += bytes;
   ++bin.requests;
+  bin.longest = std::max(bin.longest, latency);
 }
 
 void Meter::verified(std::uint64_t blocks, std::uint64_t failures) {
@@ -55,6 +56,7 @@ void Meter::add_to(Totals& totals) const {
   for (std::size_t i = 0; i < totals.bins.size(); ++i) {
     totals.bins[i].bytes += bins_[i].bytes;
     totals.bins[i].requests += bins_[i].requests;
+    totals.bins[i].longest = std::max(totals.bins[i].longest, bins_[i].longest);
   }
 }
 

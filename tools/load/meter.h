@@ -34,6 +34,7 @@ class Meter {
   struct Bin {
     std::uint64_t bytes = 0;
     std::uint64_t requests = 0;
+    Duration longest = {};  // of those that completed in it
   };
   struct Totals {
     std::uint64_t bytes = 0;

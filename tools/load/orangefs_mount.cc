@@ -1,18 +1,21 @@
 #include "tools/load/orangefs_mount.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
 #include "client/orangefs/file.h"
+#include "tools/load/owner.h"
 
 namespace vpfs::load {
 namespace {
 
 constexpr std::uint32_t kFilePermissions = 0644;
 constexpr std::uint32_t kDirectoryPermissions = 0777;
+constexpr const char* kOwnerKey = "user.vpfs.load";  // the process that uses a file
 
 class OrangefsFile final : public RemoteFile {
  public:
@@ -101,12 +104,28 @@ Result<std::vector<std::size_t>> OrangefsMount::servers_of(
   return servers;
 }
 
+net::Task<Result<void>> OrangefsMount::check_unused(orangefs::Handle parent,
+                                                    const std::string& name) {
+  const Result<orangefs::Handle> there = co_await file_system_->lookup(parent, name);
+  if (!there || settings_.may_replace) co_return Result<void>();
+  std::string key = kOwnerKey;
+  const Result<std::string> mark = co_await file_system_->get_extended(*there, std::move(key));
+  const std::optional<Owner> owner = mark ? parse_owner(*mark) : std::nullopt;
+  if (!owner || *owner == this_owner() || has_ended(*owner)) co_return Result<void>();
+  co_return fail(
+      fmt::format("{}/{} is of a load that runs as process {} of {}: expected another "
+                  "`directory`, or no such file if that has ended",
+                  settings_.directory, name, owner->pid, owner->host));
+}
+
 net::Task<Result<std::unique_ptr<RemoteFile>>> OrangefsMount::make_file(
     std::string name, std::uint64_t number, const ApplicationSettings& application) {
   Result<std::vector<std::size_t>> servers = servers_of(number, application);
   VPFS_CO_TRY(servers);
   Result<orangefs::Handle> parent = co_await directory();
   VPFS_CO_TRY(parent);
+  Result<void> unused = co_await check_unused(*parent, name);
+  VPFS_CO_TRY(unused);
   Result<void> removed = co_await file_system_->remove(*parent, name);
   if (!removed && removed.error().code != std::errc::no_such_file_or_directory) {
     co_return std::unexpected(std::move(removed.error()));
@@ -115,6 +134,10 @@ net::Task<Result<std::unique_ptr<RemoteFile>>> OrangefsMount::make_file(
       *parent, name, kFilePermissions, static_cast<std::uint32_t>(application.datafiles),
       std::move(*servers));
   VPFS_CO_TRY(made);
+  // A server without extended attributes keeps no such mark.
+  std::string key = kOwnerKey;
+  std::string mark = owner_text(this_owner());
+  (void)co_await file_system_->set_extended(*made, std::move(key), std::move(mark));
   Result<std::unique_ptr<client::File>> file = co_await file_system_->open(*made);
   VPFS_CO_TRY(file);
   co_return std::make_unique<OrangefsFile>(*file_system_, *parent, std::move(name),

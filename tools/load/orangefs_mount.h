@@ -27,6 +27,9 @@ class OrangefsMount final : public Mount {
   [[nodiscard]] Result<std::vector<std::size_t>> servers_of(
       std::uint64_t number, const ApplicationSettings& application) const;
   [[nodiscard]] net::Task<Result<orangefs::Handle>> directory();
+  // Fails if another load that may be running has this file.
+  [[nodiscard]] net::Task<Result<void>> check_unused(orangefs::Handle parent,
+                                                     const std::string& name);
 
   const client::MountAddress& address_;
   const LoadSettings& settings_;

@@ -90,7 +90,8 @@ Json timeline_json(const LoadSettings& settings, Duration duration,
     const Duration end = std::min(begin + settings.interval, duration);
     timeline.push_back({{"t", in_seconds(end)},
                         {"mib_per_s", rate(mebibytes(bin.bytes), end - begin)},
-                        {"ops_per_s", per_second(bin.requests, end - begin)}});
+                        {"ops_per_s", per_second(bin.requests, end - begin)},
+                        {"longest_us", microseconds(bin.longest)}});
     begin = end;
   }
   return timeline;

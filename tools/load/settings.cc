@@ -109,7 +109,8 @@ ApplicationSettings read_application(ConfigReader& reader, const LoadSettings& s
   return application;
 }
 
-void read_mount(ConfigReader& reader, const Overrides& overrides, LoadSettings& settings) {
+void read_mount(ConfigReader& reader, const Overrides& overrides, LoadSettings& settings,
+                ConfigErrors& errors) {
   if (!overrides.file_system) reader.require("file_system");
   reader.get("file_system", &settings.file_system);
   if (overrides.file_system) settings.file_system = *overrides.file_system;
@@ -117,6 +118,8 @@ void read_mount(ConfigReader& reader, const Overrides& overrides, LoadSettings& 
   const auto use = [&](auto address) {
     if (address) {
       settings.mount = std::move(*address);
+    } else if (overrides.file_system) {
+      errors.add_about("--file-system", address.error().message);
     } else {
       reader.report("file_system", address.error().message);
     }
@@ -134,7 +137,7 @@ LoadSettings read_settings(std::string_view text, const Overrides& overrides,
                            ConfigErrors& errors) {
   LoadSettings settings;
   ConfigReader reader(text, errors);
-  read_mount(reader, overrides, settings);
+  read_mount(reader, overrides, settings, errors);
   reader.get("directory", &settings.directory);
   reader.get("duration", &settings.duration, 1ms, kLongest);
   reader.get("warm_up", &settings.warm_up, 0ns, kLongest);

@@ -53,6 +53,7 @@ struct LoadSettings {
   Duration interval = std::chrono::seconds(1);
   bool verify = false;
   bool keep_files = false;
+  bool may_replace = false;  // also files of a load that runs, or may run on another host
   std::uint64_t seed = 1;
   std::uint64_t threads = 1;
   std::uint32_t uid = 0;

@@ -37,7 +37,7 @@ void read_recordings(sim::Scenario& scenario, const fs::path& folder, ConfigErro
 std::optional<proxy::Config> read_config(const std::string& file, const control::HostNames& names,
                                          std::string& problems) {
   ConfigErrors errors(file);
-  auto config = load_config(errors, [&](std::string_view text, ConfigErrors& found) {
+  auto config = load_config_and_folder(errors, [&](std::string_view text, ConfigErrors& found) {
     return proxy::parse_config(text, found, nullptr, &names);
   });
   problems += errors.to_string();

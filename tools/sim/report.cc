@@ -27,12 +27,6 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The last interval of the measured time may be shorter.
-Duration interval_length(const FinishedRun& run, std::size_t interval) {
-  const Duration begin = run.scenario.interval * static_cast<std::int64_t>(interval);
-  return std::min(run.scenario.interval, run.scenario.duration - begin);
-}
-
 bool contains(const auto& texts, std::string_view text) {
   return std::ranges::find(texts, text) != texts.end();
 }
@@ -43,22 +37,10 @@ std::uint64_t moved_by_all(const FinishedRun& run) {
   return sum;
 }
 
-// What the configuration promises the application's virtual PFS of all that was moved: in each
-// interval its part of what the virtual PFSes share that moved anything then.
 double entitled_percent(const FinishedRun& run, const ApplicationResult& application) {
   std::uint64_t entitled = 0;
   for (std::size_t i = 0; i < application.course.size(); ++i) {
-    if (application.course[i] == Bytes{}) continue;
-    std::vector<std::string_view> counted = {application.virtual_pfs};
-    std::vector<sim::Promise> promises = {application.promise};
-    Bytes moved;
-    for (const ApplicationResult& each : run.result.applications) {
-      moved += each.course[i];
-      if (each.course[i] == Bytes{} || contains(counted, each.virtual_pfs)) continue;
-      counted.push_back(each.virtual_pfs);
-      promises.push_back(each.promise);
-    }
-    entitled += sim::entitled(promises, moved, interval_length(run, i)).front().count;
+    entitled += entitled_in(run, application, i).value_or(Bytes{}).count;
   }
   return percent(entitled, moved_by_all(run));
 }
@@ -113,6 +95,26 @@ Json application_json(const FinishedRun& run, const ApplicationResult& applicati
 }
 
 }  // namespace
+
+Duration interval_length(const FinishedRun& run, std::size_t interval) {
+  const Duration begin = run.scenario.interval * static_cast<std::int64_t>(interval);
+  return std::min(run.scenario.interval, run.scenario.duration - begin);
+}
+
+std::optional<Bytes> entitled_in(const FinishedRun& run, const ApplicationResult& application,
+                                 std::size_t interval) {
+  if (application.course[interval] == Bytes{}) return std::nullopt;
+  std::vector<std::string_view> counted = {application.virtual_pfs};
+  std::vector<sim::Promise> promises = {application.promise};
+  Bytes moved;
+  for (const ApplicationResult& each : run.result.applications) {
+    moved += each.course[interval];
+    if (each.course[interval] == Bytes{} || contains(counted, each.virtual_pfs)) continue;
+    counted.push_back(each.virtual_pfs);
+    promises.push_back(each.promise);
+  }
+  return sim::entitled(promises, moved, interval_length(run, interval)).front();
+}
 
 std::string to_table(const FinishedRun& run) {
   TextTable table({"application", "virtual PFS", ">MiB/s", ">share %", ">entitled %", ">requests/s",

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,13 +19,22 @@ struct FinishedRun {
   sim::WhatIfResult result;
 };
 
+// The last interval of the measured time may be shorter.
+[[nodiscard]] Duration interval_length(const FinishedRun& run, std::size_t interval);
+// What the configuration promises the application's virtual PFS of all that was moved in an
+// interval: its part of what the virtual PFSes share that moved anything then. Nothing: it is away.
+[[nodiscard]] std::optional<Bytes> entitled_in(const FinishedRun& run,
+                                               const sim::ApplicationResult& application,
+                                               std::size_t interval);
+
 // What each application got, in lines for people.
 [[nodiscard]] std::string to_table(const FinishedRun& run);
 // Two runs side by side. Applications are matched by their names.
 [[nodiscard]] std::string to_comparison(const FinishedRun& before, const FinishedRun& after);
 // Everything, with times in microseconds and rates in MiB/s. The same for all machines.
 [[nodiscard]] std::string to_json(std::span<const FinishedRun> runs);
-// The rate of each application over the measured time, one picture for each run, as SVG.
+// The rate of each application over the measured time, one picture for each run, as SVG. What it is
+// entitled to is dashed; grey: the coordinator is away.
 [[nodiscard]] std::string to_svg(std::span<const FinishedRun> runs);
 
 }  // namespace vpfs::sim_tool

@@ -185,17 +185,25 @@ int run(const Options& options) {
 }  // namespace
 }  // namespace vpfs::sim_tool
 
+namespace {
+
+int run(int argc, char** argv) {
+  vpfs::OptionParser app("vpfs-sim: what applications would get, in virtual time");
+  vpfs::sim_tool::Options options;
+  vpfs::sim_tool::add_options(app, options);
+  if (const auto code = app.parse("vpfs-sim", argc, argv)) return *code;
+  if (!options.replay.empty() || !options.config.empty()) {
+    return vpfs::sim_tool::run_replay(options);
+  }
+  if (options.scenarios.empty()) return app.missing("SCENARIO");
+  return vpfs::sim_tool::run(options);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   try {
-    vpfs::OptionParser app("vpfs-sim: what applications would get, in virtual time");
-    vpfs::sim_tool::Options options;
-    vpfs::sim_tool::add_options(app, options);
-    if (const auto code = app.parse("vpfs-sim", argc, argv)) return *code;
-    if (!options.replay.empty() || !options.config.empty()) {
-      return vpfs::sim_tool::run_replay(options);
-    }
-    if (options.scenarios.empty()) return app.missing("SCENARIO");
-    return vpfs::sim_tool::run(options);
+    return vpfs::exit_after_output("vpfs-sim", run(argc, argv));
   } catch (const std::exception& error) {
     fmt::print(stderr, "vpfs-sim: {}\n", error.what());
     return vpfs::sim_tool::kRunFailed;

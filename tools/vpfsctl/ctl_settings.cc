@@ -54,6 +54,9 @@ Result<void> check_for_coordinator(const CtlSettings& settings) {
   }
   const bool only_looks = command.verb == Verb::rule_list || command.verb == Verb::rule_history ||
                           command.verb == Verb::job_list;
+  if (command.verb == Verb::selftest) {
+    return fail("selftest tests one proxy and its server: give --proxy instead");
+  }
   if (!settings.stages.empty() && is_of_coordinator(command) && !only_looks) {
     return fail("--stage: rules and jobs are those of the whole site; leave it out");
   }

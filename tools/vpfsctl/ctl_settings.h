@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "control/wire/port_address.h"
 #include "net/tls.h"
+#include "tools/selftest/settings.h"
 #include "tools/vpfsctl/site/command.h"
 #include "tools/vpfsctl/site/targets.h"
 #include "tools/vpfsctl/top/top_view.h"
@@ -22,10 +23,11 @@ struct CtlSettings {
   std::vector<std::string> coordinators;
   std::vector<std::string> stages;  // of the coordinator; none: all
   net::TlsFiles tls;
-  std::string timeout = "5s";
+  std::string timeout;  // "": that of the command
   bool json = false;
   bool names_only = false;  // of lists
   TopSettings top;
+  selftest::Options selftest;
 };
 
 // Where the coordinator's processes are, each once. The error names --coordinator.

@@ -53,9 +53,14 @@ std::string rule_table(const control::RuleReply& reply) {
                {"WORDS"},
                {"NOTE"}});
   for (const control::RuleState& rule : reply.rules()) {
+    std::string note = rule_note(rule);
+    if (rule.stages() < reply.stages()) {
+      note += fmt::format("{}at {} of {} stages", note.empty() ? "" : "; ", rule.stages(),
+                          reply.stages());
+    }
     table.add({rule.name(), rule.origin(), std::to_string(rule.hits()),
                std::to_string(rule.virtual_pfs_made()), time_text(rule.until_at()),
-               rule.condition(), joined(rule.words(), " "), rule_note(rule)});
+               rule.condition(), joined(rule.words(), " "), note});
   }
   std::string text = table.text();
   if (reply.confirm_by_at() != 0) {

@@ -26,6 +26,7 @@
 #include "tools/vpfsctl/record_dump.h"
 #include "tools/vpfsctl/report.h"
 #include "tools/vpfsctl/rule_plan.h"
+#include "tools/vpfsctl/selftest.h"
 #include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/atomic.h"
 #include "tools/vpfsctl/site/coordinator_client.h"
@@ -286,11 +287,18 @@ ExitCode run_with_coordinator(const std::vector<control::PortAddress>& addresses
   return print(settings, answers, request, version);
 }
 
+// The program that an upgrade starts has 30 s to dial, and then 10 s to be ready.
+Result<Duration> timeout_of(const CtlSettings& settings) {
+  if (!settings.timeout.empty()) return parse_duration(settings.timeout);
+  using namespace std::chrono_literals;
+  return settings.command.verb == Verb::upgrade ? 50s : 5s;
+}
+
 }  // namespace
 
 ExitCode run(const CtlSettings& settings, const std::string& version) {
   const UsageErrors usage_error(settings.json, version);
-  const Result<Duration> timeout = parse_duration(settings.timeout);
+  const Result<Duration> timeout = timeout_of(settings);
   if (!timeout) return usage_error("--timeout: " + timeout.error().message);
   if (*timeout <= Duration::zero()) return usage_error("--timeout: expected a time, such as 5s");
   Command command = settings.command;
@@ -335,6 +343,7 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
     return run_record_dump(
         settings, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
   }
+  if (command.verb == Verb::selftest) return run_selftest(settings, proxies);
   if (command.verb == Verb::rule_plan) {
     return run_rule_plan(
         settings, *request, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);

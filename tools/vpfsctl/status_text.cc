@@ -68,7 +68,14 @@ std::string status_text(const control::StatsReply& reply) {
   const auto in_use = std::ranges::count_if(
       reply.virtual_pfs(), [](const control::VirtualPfs& each) { return !each.removed(); });
   add("virtual PFS", std::to_string(in_use));
+  if (reply.jobs_with_io() > 0) {
+    add("jobs", fmt::format("{} do I/O, {} of them are registered", reply.jobs_with_io(),
+                            reply.registered_jobs_with_io()));
+  }
   add("rules", rules_text(reply));
+  if (reply.certificate_ends_at() != 0) {
+    add("certificate", "ends at " + time_text(reply.certificate_ends_at()));
+  }
   if (reply.has_coordinator()) add("coordinator", coordinator_text(reply.coordinator()));
   if (reply.term() != 0) {
     add("coordinator",

@@ -64,7 +64,8 @@ void add_targets(const Command& app, CtlSettings& settings) {
   app.add_option("--key", settings.tls.key, "its private key").value_name("FILE");
   app.add_option("--ca", settings.tls.ca, "authority that proxies' certificates are of")
       .value_name("FILE");
-  app.add_option("--timeout", settings.timeout, "wait for an answer for this long; otherwise 5s")
+  app.add_option("--timeout", settings.timeout,
+                 "wait for an answer for this long; otherwise 5s, and 50s for upgrade")
       .value_name("TIME");
   app.add_flag("--json", settings.json, "print JSON");
 }
@@ -255,6 +256,47 @@ void add_administration(const Command& app, CtlSettings& settings) {
   bypass.add_option("WORD", settings.command.words, "for=2h ends it by itself");
 }
 
+void add_selftest(const Command& app, CtlSettings& settings) {
+  vpfs::selftest::Options& options = settings.selftest;
+  const Command selftest =
+      add_command(app, settings, Verb::selftest, "selftest",
+                  "measure one data server with a load of its own: what it does at which depth, "
+                  "whether shares and limits hold, what the proxy costs");
+  selftest
+      .add_option("--on", options.on,
+                  "the file system through the proxy, as for vpfs-load: tcp://HOST:PORT/NAME or "
+                  "beegfs://HOST:PORT/TARGET; required")
+      .value_name("ADDRESS");
+  selftest
+      .add_option("--directory", options.directory,
+                  "where its files are, at most 128 MiB; it is made if missing; required")
+      .value_name("PATH");
+  selftest
+      .add_option("--direct", options.direct,
+                  "the same file system past the proxy: measures the server there, and what the "
+                  "proxy costs; no share holds this load")
+      .value_name("ADDRESS");
+  selftest.add_option("--minutes", options.minutes, "how long it measures, 0.02 to 10; otherwise 3")
+      .value_name("COUNT");
+  selftest.add_option("--size", options.size, "of a large request; otherwise 1MiB")
+      .value_name("SIZE");
+  selftest
+      .add_option("--server", options.servers,
+                  "alias of the proxy's server, if the file system has others; may be given "
+                  "several times")
+      .value_name("ALIAS")
+      .one_value_each_time();
+  selftest.add_option("--share", options.share, "never take more than this: 200MiB/s")
+      .value_name("RATE");
+  selftest.add_flag("--busy", options.busy, "run although others use the server; needs --share");
+  selftest.add_option("--report", options.report, "also write the results to this file, as JSON")
+      .value_name("FILE");
+  selftest.add_option("--plot", options.plot, "draw the results into this file, as SVG")
+      .value_name("FILE");
+  selftest.add_flag("--clean", options.clean,
+                    "only remove the rules and files of a self-test that was killed");
+}
+
 // Names the word that is not a command or option, and what may have been meant.
 std::string failure_text(const vpfs::UsageMistake& mistake) {
   const std::vector<std::string>& commands = mistake.commands;
@@ -291,6 +333,7 @@ int run(int argc, char** argv) {
   add_past(app, settings);
   add_record_commands(app, settings);
   add_administration(app, settings);
+  add_selftest(app, settings);
   std::vector<std::string> arguments =
       vpfs::ctl::split_quoted_rule(std::vector<std::string>(argv, argv + argc));
   std::vector<char*> words;
@@ -319,7 +362,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return vpfs::exit_after_output("vpfsctl", run(argc, argv));
   } catch (const std::exception& problem) {
     fmt::print(stderr, "vpfsctl: {}\n", problem.what());
     return 1;

@@ -31,7 +31,8 @@ void raise_file_limit();
 class Poll {
  public:
   Poll();
-  void watch(const net::Descriptor& descriptor, std::size_t number, std::uint32_t events = EPOLLIN);
+  void watch(const net::Descriptor& descriptor, std::size_t number,
+             std::uint32_t events = EPOLLIN | EPOLLRDHUP);
   // Those that are ready, valid until the next call. wait() waits for the first one.
   [[nodiscard]] std::span<const epoll_event> ready() { return ask(0); }
   [[nodiscard]] std::span<const epoll_event> wait() { return ask(-1); }

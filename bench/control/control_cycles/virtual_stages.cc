@@ -52,7 +52,7 @@ void VirtualStages::serve_until_signal() {
       if (event.data.u64 == kSignals) {
         signalled = true;
       } else {
-        serve(stages_[event.data.u64]);
+        serve(stages_[event.data.u64], (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
       }
     }
   }
@@ -116,13 +116,13 @@ void VirtualStages::secure(Stage& stage) {
   send(stage);
 }
 
-void VirtualStages::serve(Stage& stage) {
+void VirtualStages::serve(Stage& stage, bool has_hung_up) {
   if (!stage.link.socket()) return;
   if (!stage.secured) secure(stage);
-  while (stage.secured && read_some(stage)) continue;
+  while (stage.secured && read_some(stage, has_hung_up)) continue;
 }
 
-bool VirtualStages::read_some(Stage& stage) {
+bool VirtualStages::read_some(Stage& stage, bool has_hung_up) {
   std::unique_ptr<control::FrameReader>& reader = stage.reader ? stage.reader : reader_;
   const std::span<std::byte> room = reader->room();
   const std::optional<std::size_t> size = stage.link.receive(room);
@@ -143,8 +143,9 @@ bool VirtualStages::read_some(Stage& stage) {
   } else if (stage.reader != nullptr && stage.reader->buffered() == 0) {
     stage.reader.reset();
   }
-  // Less than was asked for is all that there was. TLS has records of its own.
-  return *size == room.size() || stage.link.is_tls();
+  // Less than was asked for is all that there was, unless the end came with it. TLS has records of
+  // its own.
+  return *size == room.size() || has_hung_up || stage.link.is_tls();
 }
 
 void VirtualStages::handle(Stage& stage, std::span<const std::byte> frame) {

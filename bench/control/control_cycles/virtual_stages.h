@@ -92,9 +92,9 @@ class VirtualStages {
   void send_away(Stage& stage, const control::Error& error);
   void note_term(Stage& stage, std::uint64_t term);
   void secure(Stage& stage);
-  void serve(Stage& stage);
+  void serve(Stage& stage, bool has_hung_up);
   // Whether there may be more.
-  [[nodiscard]] bool read_some(Stage& stage);
+  [[nodiscard]] bool read_some(Stage& stage, bool has_hung_up);
   void handle(Stage& stage, std::span<const std::byte> frame);
   void greet(Stage& stage);
   void answer_cycle(Stage& stage, const control::Envelope& request, std::size_t size);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/config_file.h"
+#include "base/named_file.h"
 #include "control/allocation/allocation_policy.h"
 #include "control/metrics/http_tls.h"
 #include "control/wire/leader/address_list.h"
@@ -228,6 +229,9 @@ void read_parent(ConfigReader& reader, Config& config) {
 void check_host(const Config& config, ConfigErrors& errors) {
   control::check_port_config(config.control, errors);
   control::check_http_tls(config.http, config.control, errors);
+  control::check_port_folders(config.control, "control", errors);
+  control::check_port_folders(config.listen, config.listen_key, errors);
+  if (const auto problem = problem_of_folder(config.journal)) errors.add("journal", *problem);
   if (config.listen.enabled()) {
     if (const auto access = control::resolve_access(config.listen, config.listen_key); !access) {
       errors.add(access.error().place(), access.error().text());

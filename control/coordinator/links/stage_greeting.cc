@@ -142,6 +142,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
   if (peer.dialled != nullptr) {
     peer.dialled->pause = limits_.least_pause;
     peer.dialled->problem.clear();
+    peer.dialled->last_name = stage.name;
   } else {
     Envelope answer = my_hello(config_);
     answer.set_id(number);
@@ -149,6 +150,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
     send(peer, answer);
   }
   handler_.joined(peer.stage);
+  end_waits(coming_back_.joined(peer.hello.name));
 }
 
 void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& why) {

@@ -313,6 +313,19 @@ void StageLinks::drop(Peer& peer, const std::string& why) {
   ended(peer, why);
 }
 
+void StageLinks::lost(Peer& peer, const std::string& why) {
+  if (peer.state == Peer::State::joined) coming_back_.left(peer.hello.name, clock_.now());
+  ended(peer, why);
+}
+
+void StageLinks::wait_for(const std::string& name, Back back) {
+  coming_back_.wait(name, clock_.now(), std::move(back));
+}
+
+void StageLinks::end_waits(std::vector<Back> waiting) {
+  for (Back& each : waiting) asio::post(context_, std::move(each));
+}
+
 void StageLinks::ended(Peer& ended, const std::string& why) {
   const auto place = peers_.find(&ended);
   if (place == peers_.end()) return;
@@ -413,7 +426,7 @@ std::vector<AbsentStage> StageLinks::absent() const {
   for (const Dialled& each : dialled_) {
     if (!each.is_served) continue;
     if (each.peer != nullptr && each.peer->state == Peer::State::joined) continue;
-    absent.push_back({.name = each.config.name,
+    absent.push_back({.name = each.config.name.empty() ? each.last_name : each.config.name,
                       .address = control::to_string(each.config.address),
                       .problem = each.problem});
   }
@@ -439,6 +452,7 @@ void StageLinks::sweep() {
     drop(*unjoined_.front(), "it did not say Hello in time");
   }
   for (Peer* each : asked_) give_up_due(*each, now);
+  end_waits(coming_back_.give_up(now));
   sweep_timer_.expires_after(kSweep);
   sweep_timer_.async_wait([this](std::error_code stopped) {
     if (!stopped && !is_stopped_) sweep();

@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "control/allocation/cycle_types.h"
 #include "control/coordinator/config/config.h"
+#include "control/coordinator/links/coming_back.h"
 #include "control/coordinator/links/frame_link.h"
 #include "control/coordinator/links/stage_requests.h"
 #include "control/wire/framing.h"
@@ -120,6 +121,8 @@ class StageLinks final : public StageRequests {
   [[nodiscard]] LinkRoom& room() { return *room_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::vector<AbsentStage> absent() const override;
+  [[nodiscard]] std::vector<std::string> just_left() const override { return coming_back_.names(); }
+  void wait_for(const std::string& name, Back back) override;
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const;
 
  private:
@@ -148,6 +151,9 @@ class StageLinks final : public StageRequests {
   void opened(Peer& peer);
   void received(Peer& peer, std::span<const std::byte> frame);
   void ended(Peer& peer, const std::string& why);
+  // The same, by the other side or a fault: it may come back.
+  void lost(Peer& peer, const std::string& why);
+  void end_waits(std::vector<Back> waiting);
 
   void greet(Peer& peer, const control::Envelope& envelope);
   void admit(Peer& peer, const control::Hello& hello, std::uint64_t number);
@@ -186,6 +192,7 @@ class StageLinks final : public StageRequests {
   std::unordered_set<Peer*> asked_;  // peers that owe an answer
   std::vector<Peer*> by_stage_;
   std::vector<std::unique_ptr<Peer>> gone_;  // freed in a later turn
+  ComingBack coming_back_;
   control::MessageMemory memory_;
   std::string out_;
   std::uint64_t joins_ = 0;

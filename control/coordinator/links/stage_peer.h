@@ -19,6 +19,7 @@ struct StageLinks::Dialled {
   Duration pause;
   Peer* peer = nullptr;  // null: not connected
   std::string problem;
+  std::string last_name;  // that it had when it was connected
   bool is_served = true;
   bool is_dialling = false;  // it is being connected
 };
@@ -33,7 +34,7 @@ struct StageLinks::Peer final : FrameLink::FrameHandler {
   void received(FrameLink& /*link*/, std::span<const std::byte> frame) override {
     links.received(*this, frame);
   }
-  void ended(FrameLink& /*link*/, const std::string& why) override { links.ended(*this, why); }
+  void ended(FrameLink& /*link*/, const std::string& why) override { links.lost(*this, why); }
 
   // Members that each cycle needs come first, as in FrameLink.
   StageLinks& links;

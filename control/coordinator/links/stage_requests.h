@@ -56,6 +56,13 @@ class StageRequests {
                    Done done) = 0;
   [[nodiscard]] virtual const StageHello& hello(allocation::StageId stage) const = 0;
   [[nodiscard]] virtual std::vector<AbsentStage> absent() const = 0;
+
+  // Names of stages whose connection has ended a moment ago.
+  [[nodiscard]] virtual std::vector<std::string> just_left() const = 0;
+  // Calls `back` once, in a later turn: after a stage of that name has joined again, or a second
+  // later.
+  using Back = std::function<void()>;
+  virtual void wait_for(const std::string& name, Back back) = 0;
 };
 
 }  // namespace vpfs::coordinator

@@ -73,6 +73,12 @@ void Member::follow_none() {
   asio::post(context_, [this] { coordinator_->follow_none(); });
 }
 
+bool Member::has_turned() {
+  if (!has_turned_.exchange(false)) return false;
+  asio::post(context_, [this] { has_turned_ = true; });
+  return true;
+}
+
 void Member::answer_status(std::string status, control::Answer answer) {
   asio::post(context_, [this, status = std::move(status), answer = std::move(answer)] {
     control::Envelope reply;

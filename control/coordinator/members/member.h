@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,9 @@ class Member {
   // Answers a request for the status: with `status`, a JSON object, and what this member adds.
   void answer_status(std::string status, control::Answer answer);
 
+  // Whether its thread has turned since the last call.
+  [[nodiscard]] bool has_turned();
+
   // Where stages dial.
   [[nodiscard]] const std::optional<net::Endpoint>& tcp_endpoint() const { return tcp_endpoint_; }
 
@@ -62,6 +66,7 @@ class Member {
   control::StoreCaller store_;
   std::unique_ptr<Coordinator> coordinator_;
   std::optional<net::Endpoint> tcp_endpoint_;
+  std::atomic<bool> has_turned_ = true;
   std::thread thread_;
 };
 

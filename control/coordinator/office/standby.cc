@@ -65,6 +65,7 @@ Standby::Standby(const Parts& parts)
       started_(wall_clock_now()),
       hello_(make_hello(config_, own_.incarnation)),
       signals_(context_, parts.signals),
+      heartbeat_(context_, parts.others_turn),
       look_timer_(context_),
       store_(parts.store, post_to(context_)),
       watch_(parts.watch, post_to(context_)),
@@ -126,6 +127,7 @@ std::optional<Elected> Standby::run() {
   if (port_ != nullptr) port_->start();
   look();
   wait_for_change();
+  heartbeat_.start();
   context_.run();
   leader_->stop();
   if (port_ != nullptr) port_->stop();
@@ -136,6 +138,7 @@ std::optional<Elected> Standby::run() {
 void Standby::take_signal(int signal) {
   if (signal == SIGUSR2) return reopen_log();
   spdlog::info("{}: ending", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  heartbeat_.ending();
   context_.stop();
 }
 

@@ -19,6 +19,7 @@
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
+#include "net/manager/heartbeat.h"
 #include "net/signal_queue.h"
 
 namespace vpfs::coordinator {
@@ -41,6 +42,8 @@ class Standby final : private control::Owner {
     std::function<void(const control::Leadership*)> follow = {};
     // As SiteAdministration::Parts has it.
     std::function<void(std::string status, control::Answer answer)> finish_status = {};
+    // Whether what this process has beside the standby turns: see net::Heartbeat.
+    net::Heartbeat::Alive others_turn = [] { return true; };
   };
 
   // All parts outlive it. The ports are open. The error names the key of the configuration.
@@ -95,6 +98,7 @@ class Standby final : private control::Owner {
   const control::Hello hello_;
   asio::io_context context_{1};
   net::SignalReader signals_;
+  net::Heartbeat heartbeat_;
   asio::steady_timer look_timer_;
   control::StoreCaller store_;
   control::StoreCaller watch_;

@@ -67,6 +67,10 @@ Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open(Options options, 
           ? std::move(handed->root)
           : net::Descriptor(::open(options.source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return problem(options.source);
+  // One that runs as root acts for each caller.
+  if (::geteuid() != 0 && ::faccessat(AT_FDCWD, options.source.c_str(), X_OK, AT_EACCESS) != 0) {
+    return problem(options.source);
+  }
   struct stat attributes = {};
   if (::fstat(root.get(), &attributes) != 0) return problem(options.source);
   net::Descriptor descriptors(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));

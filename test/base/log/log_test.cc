@@ -211,6 +211,14 @@ TEST(Journal, EntriesHaveThePriorityAndTheWholeMessage) {
             "PRIORITY=4\nSYSLOG_IDENTIFIER=vpfs-test\nMESSAGE\n" +
                 std::string("\x09\0\0\0\0\0\0\0", 8) + "two\nlines\n");
 
+  ASSERT_TRUE(journal.send("vpfs-test", 4, "text", {{"JOBID", "4\n7"}, {"VPFS_RULE", ""}}));
+  const ssize_t second = ::recv(receiver.get(), entry, sizeof entry, MSG_DONTWAIT);
+  ASSERT_GT(second, 0);
+  EXPECT_EQ(std::string(entry, static_cast<std::size_t>(second)),
+            "PRIORITY=4\nSYSLOG_IDENTIFIER=vpfs-test\nJOBID\n" +
+                std::string("\x03\0\0\0\0\0\0\0", 8) + "4\n7\nMESSAGE\n" +
+                std::string("\x04\0\0\0\0\0\0\0", 8) + "text\n");
+
   const Result<void> sent = journal.send("vpfs-test", 4, std::string(64 << 20, 'x'));
   EXPECT_EQ(sent.error().message, "the journal: Message too long");
 }
@@ -232,7 +240,16 @@ int log_to_journal() {
   const std::string text(entry, static_cast<std::size_t>(size));
   if (!text.ends_with("watch out\n")) return 4;
   if (!text.contains("PRIORITY=4\n")) return 5;
-  return text.contains("SYSLOG_IDENTIFIER=vpfs-test\n") ? 0 : 6;
+  if (!text.contains("SYSLOG_IDENTIFIER=vpfs-test\n")) return 6;
+  if (text.contains("VPFS_NAME")) return 7;
+  set_log_name("stor0");
+  log_about({.rule = "backup", .job = "47"}, spdlog::level::info, "a change");
+  const ssize_t second = ::recv(journal, entry, sizeof entry, MSG_DONTWAIT);
+  const std::string about(entry, static_cast<std::size_t>(std::max<ssize_t>(second, 0)));
+  for (const char* each : {"VPFS_NAME\n", "stor0\n", "VPFS_RULE\n", "backup\n", "JOBID\n"}) {
+    if (!about.contains(each)) return 8;
+  }
+  return about.ends_with("a change\n") ? 0 : 9;
 }
 
 TEST(LogJournal, GetsEntriesWithPriorityAndProgram) {

@@ -6,7 +6,7 @@ all that a benchmark does with its rows can be tested in a moment.
 
 from recorded.attacks import ATTACKS
 from recorded.control import CONTROL, CONTROL_ATTACK, CONTROL_IMPACT, MEMBERS, TAKEOVER, TOTAL
-from recorded.data_path import OVERHEAD
+from recorded.data_path import OVERHEAD, RESTART
 from recorded.insight import INSIGHT
 from recorded.mounts import FIO, FUSE
 from recorded.samples import Option, Recorded
@@ -33,5 +33,6 @@ RECORDED = {
     "control_attack": CONTROL_ATTACK,
     "attacks": ATTACKS,
     "overhead": OVERHEAD,
+    "restart": RESTART,
     "insight": INSIGHT,
 }

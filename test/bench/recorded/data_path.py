@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from unittest import mock
 
-from bench.data_path import overhead, system_calls
+from bench.data_path import overhead, restart, system_calls
 from lab.file_systems import DIRECT
 from lab.report import Row, size_name
 from recorded.samples import Option, Recorded, any_row, field, samples, size
@@ -59,4 +59,20 @@ OVERHEAD = Recorded(
     [["--only-rows"], ["--sizes", "65536", "--ops", "read", "--only-rows", "--protocol", "beegfs"]],
     frozenset({"--only-rows"}),
     base=["--sizes", "4096", "1048576"],
+)
+
+RESTART = Recorded(
+    {
+        "bench.data_path.restart.measure": lambda _, __, case: {
+            "protocol": case.protocol,
+            "policy": case.policy,
+            "times": case.times,
+            **samples(restart.COLUMNS[3:], case.protocol, case.policy),
+        }
+    },
+    {
+        "--policies": Option(field("policy"), ["sfq", "tbf"]),
+        "--protocols": Option(field("protocol")),
+        "--times": Option(lambda row, value: row["times"] == int(value), ["7"]),
+    },
 )

@@ -33,6 +33,8 @@ class StagesOfTest final : public StageRequests {
     return hellos.at(stage.index);
   }
   [[nodiscard]] std::vector<AbsentStage> absent() const override { return missing; }
+  [[nodiscard]] std::vector<std::string> just_left() const override { return gone; }
+  void wait_for(const std::string& name, Back back) override { waiting[name] = std::move(back); }
 
   allocation::StageId add(const std::string& name) {
     StageHello hello;
@@ -77,6 +79,8 @@ class StagesOfTest final : public StageRequests {
 
   std::map<std::uint32_t, StageHello> hellos;
   std::vector<AbsentStage> missing;
+  std::vector<std::string> gone;
+  std::map<std::string, Back> waiting;
   std::vector<Asked> asked;
 };
 

@@ -62,5 +62,26 @@ TEST(HostConfig, TheJournalAndTheHttpPortStayWhileTheProgramRuns) {
   EXPECT_EQ(errors_of("program: {log_level: warn}\n", &running), "");
 }
 
+// A start would fail.
+TEST(HostConfig, FoldersOfWhatAStartMakesAreLookedFor) {
+  const test::TemporaryDirectory folder;
+  const auto problems_in = [](const std::string& where) {
+    ConfigErrors errors("p.yaml");
+    const test::ProgramConfig config = test::parse_program(
+        fmt::format("control: {{socket: {0}/s, audit: {0}/a, journal: {0}/j, history: {0}/h,"
+                    " ledger: {0}/l}}\n",
+                    where),
+        errors);
+    check_folders(config, errors);
+    return errors.to_string();
+  };
+  EXPECT_EQ(problems_in(folder.path().string()), "");
+  std::string expected;
+  for (const char* key : {"socket", "audit", "journal", "history", "ledger"}) {
+    expected += fmt::format("p.yaml:1: control.{}: the folder '/nowhere' does not exist\n", key);
+  }
+  EXPECT_EQ(problems_in("/nowhere"), expected);
+}
+
 }  // namespace
 }  // namespace vpfs::control

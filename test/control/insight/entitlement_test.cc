@@ -46,13 +46,33 @@ TEST(Entitlement, MorePromisesThanThereIsGiveNoMore) {
   EXPECT_EQ(got[0] + got[1], 900U);
 }
 
+// One of two data servers. The first has files on both and got 100 at the other; both are equal.
+TEST(Entitlement, WhatOneHadElsewhereCountsAsIfItHadItHere) {
+  EXPECT_EQ(entitled(100, {{.demand = kUnbounded, .elsewhere = 100}, {.demand = kUnbounded}}),
+            (std::vector<Cost>{0, 100}));
+  EXPECT_EQ(entitled(100, {{.demand = kUnbounded, .elsewhere = 40}, {.demand = kUnbounded}}),
+            (std::vector<Cost>{30, 70}));
+  EXPECT_EQ(entitled(100, {{.weight = 3, .demand = kUnbounded, .elsewhere = 200},
+                           {.weight = 1, .demand = kUnbounded}}),
+            (std::vector<Cost>{25, 75}));
+}
+
+TEST(Entitlement, WhatOneHadElsewhereTakesNoMinimumAwayFromIt) {
+  EXPECT_EQ(entitled(100, {{.demand = kUnbounded, .least = 10, .elsewhere = 500},
+                           {.demand = kUnbounded}}),
+            (std::vector<Cost>{10, 90}));
+}
+
 TEST(Entitlement, IsNeverMoreThanWantedAndAllIsGiven) {
   std::mt19937_64 random(31);
   for (int run = 0; run < 2000; ++run) {
     std::vector<Wish> wishes(1 + random() % 8);
     Cost wanted = 0;
     for (Wish& wish : wishes) {
-      wish = {.weight = 1 + random() % 5, .demand = random() % 1000, .least = random() % 400};
+      wish = {.weight = 1 + random() % 5,
+              .demand = random() % 1000,
+              .least = random() % 400,
+              .elsewhere = run % 2 == 0 ? 0 : random() % 1000};
       wanted += wish.demand;
     }
     const Cost amount = random() % 4000;

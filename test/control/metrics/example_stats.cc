@@ -101,6 +101,9 @@ control::StatsReply example_stats() {
     stats.mutable_coordinator()->add_addresses(each);
   }
   fill_counters(*stats.mutable_retired(), 100);
+  stats.set_certificate_ends_at(1790000000);
+  stats.set_jobs_with_io(7);
+  stats.set_registered_jobs_with_io(2);
   stats.set_virtual_pfs_retired(9);
   VirtualPfs& usual = *stats.add_virtual_pfs();
   usual.set_name("default");

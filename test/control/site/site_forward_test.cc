@@ -90,6 +90,50 @@ TEST_F(SiteForwardTest, OnlyNamedStagesAreAsked) {
                                      "lost stages: there is no stage \"lost\""));
 }
 
+TEST_F(SiteForwardTest, AStageWhoseProcessIsAnotherOneNowIsAskedAgainOnce) {
+  ask({"ds1"});
+  const auto refuse = [this] {
+    requests_.refuse("ds1", control::Error::UNAVAILABLE, control::kTakenOver, "ask again");
+  };
+  refuse();
+  EXPECT_FALSE(replies_.back().has_forward_reply());
+  requests_.waiting.at("ds1")();
+  requests_.answer("ds1", stats_of("ds1"));
+  EXPECT_THAT(answers(), ElementsAre("ds1 stats ds1"));
+
+  ask({"ds1"});
+  refuse();
+  requests_.waiting.at("ds1")();
+  refuse();
+  EXPECT_THAT(answers(), ElementsAre("ds1 upgrade: ask again"));
+}
+
+TEST_F(SiteForwardTest, AStageThatHasJustLeftIsWaitedFor) {
+  requests_.gone = {"ds3", "ds4"};
+  ask({"ds3", "ds4"});
+  EXPECT_FALSE(replies_.back().has_forward_reply());
+  stages_.joined(requests_.add("ds4"));
+  requests_.waiting.at("ds4")();
+  requests_.answer("ds4", stats_of("ds4"));
+  EXPECT_FALSE(replies_.back().has_forward_reply());
+  requests_.waiting.at("ds3")();
+  EXPECT_THAT(answers(),
+              ElementsAre("ds3 stage: is not connected: there is none", "ds4 stats ds4"));
+}
+
+TEST_F(SiteForwardTest, OneOfNoConfigurationThatDoesNotComeBackIsMissedIfItWasNamed) {
+  requests_.gone = {"ds5", "ds1"};  // ds1 is there again
+  ask({"ds5"});
+  requests_.waiting.at("ds5")();
+  EXPECT_THAT(answers(), ElementsAre("ds5 stage: has left"));
+  ask({});
+  requests_.waiting.at("ds5")();
+  requests_.answer("ds1", stats_of("ds1"));
+  requests_.answer("ds2", stats_of("ds2"));
+  EXPECT_THAT(answers(), ElementsAre("ds1 stats ds1", "ds2 stats ds2",
+                                     "ds3 stage: is not connected: there is none"));
+}
+
 TEST_F(SiteForwardTest, ASilentStageHasAnErrorInItsPlace) {
   ask({"ds1", "ds2"});
   requests_.answer("ds1", stats_of("ds1"));

@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/support/control/certificates.h"
+#include "test/support/process.h"
+
 namespace vpfs::control {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Kind = Principal::Kind;
 
 struct Reading {
@@ -176,6 +181,29 @@ TEST(PortConfig, UsersAndCertificatesThatThisHostLacksAreNamed) {
   config.tcp = "127.0.0.1:0";
   config.certificate = config.key = config.ca = "/no/such/file";
   EXPECT_THAT(problem(), HasSubstr("control.certificate: /no/such/file: No such file"));
+}
+
+TEST(PortConfig, ACertificateThatEndsSoonOrHasEndedIsAWarning) {
+  const test::TemporaryDirectory folder;
+  test::make_certificates(folder.path(), {"--days", "365", "year"});
+  test::make_certificates(folder.path(), {"--days", "29", "month"});
+  test::make_certificates(folder.path(), {"--expired", "past"});
+  const auto warnings = [&](const std::string& name) {
+    const net::TlsFiles files = test::certificate_files(folder.path(), name);
+    PortConfig config;
+    config.tcp = "127.0.0.1:0";
+    config.certificate = files.certificate;
+    config.key = files.key;
+    config.ca = files.ca;
+    ConfigErrors errors("f.yaml");
+    check_port_config(config, errors);
+    EXPECT_TRUE(errors.empty()) << errors.to_string();
+    return errors.warnings();
+  };
+  EXPECT_THAT(warnings("year"), IsEmpty());
+  EXPECT_THAT(warnings("month"), ElementsAre(AllOf(HasSubstr("control.certificate: "),
+                                                   HasSubstr("month.pem is valid until 20"))));
+  EXPECT_THAT(warnings("past"), ElementsAre(HasSubstr("past.pem has ended at 20")));
 }
 
 TEST(PortConfig, AnOpenPortKeepsItsAddress) {

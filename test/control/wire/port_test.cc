@@ -94,6 +94,25 @@ TEST_F(PortTest, ASocketWithoutAListenerIsReplacedAndOneInUseIsNot) {
   EXPECT_TRUE(client());
 }
 
+TEST_F(PortTest, APortThatIsLeftTellsNewcomersToAskAgainAndKeepsNoOther) {
+  open();
+  auto idle = greeted();
+  idle.send(stats(1));
+  ASSERT_TRUE(idle.receive());
+  auto fresh = greeted();
+  port_->leave();
+  EXPECT_TRUE(idle.closed_within());
+  fresh.send(stats(2));
+  const auto answer = fresh.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->error().place(), kTakenOver);
+  EXPECT_EQ(owner_.asked().size(), 1U);
+  struct stat socket = {};
+  EXPECT_EQ(::stat(config_.socket.c_str(), &socket), 0) << "the other process's";
+  port_->stop();
+  EXPECT_TRUE(fresh.closed_within());
+}
+
 TEST_F(PortTest, ASocketOfAnotherProgramIsLeftAlone) {
   const int other = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
@@ -157,7 +176,8 @@ TEST_F(PortTest, AUserWithoutARightToConnectIsToldWhichGroupToJoin) {
     const auto refused = client();
     ASSERT_FALSE(refused);
     EXPECT_FALSE(refused.error().reached);
-    EXPECT_THAT(refused.error().error.text(), HasSubstr("permission denied: join the group root"));
+    EXPECT_THAT(refused.error().error.text(),
+                HasSubstr("permission denied: only root may connect, unless the proxy"));
   }));
 }
 

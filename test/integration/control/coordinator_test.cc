@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kQuick = "period: 20 ms\ndeadline: 10 ms\nlease: 400 ms\ntransit: 100 ms\n";
 
@@ -147,6 +148,70 @@ TEST_F(CoordinatorTest, TheFormerOneLeavesStagesToThatWithTheHigherTerm) {
   EXPECT_TRUE(site_.is_led(0, 50));
   former.stop();
   latter.stop();
+}
+
+// The stages of a running site are put below a new aggregator, whose terms begin at 1 too.
+TEST_F(CoordinatorTest, ANewAggregatorBeginsALaterTermThanItsStagesKnow) {
+  CoordinatorProcess root = site_.coordinator("root", kQuick);
+  root.start({"--term", "7"});
+  ASSERT_TRUE(site_.all_are_led(7));
+  root.kill();
+  const std::string parent = (site_.folder() / "root.sock").string();
+  CoordinatorProcess aggregator =
+      site_.coordinator("aggregator", fmt::format("{}parent: {{address: {}}}\n", kQuick, parent));
+  const auto begin = std::chrono::steady_clock::now();
+  aggregator.start();
+  EXPECT_EQ(aggregator.term(), 1U);
+  EXPECT_TRUE(
+      aggregator.logs("has applied cycles of term 7 of another coordinator: this "
+                      "aggregator begins a later term"))
+      << aggregator.process().errors();
+  ASSERT_TRUE(site_.all_are_led(8)) << aggregator.process().errors();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  aggregator.stop();
+  aggregator.start();
+  EXPECT_EQ(aggregator.term(), 9U) << "its journal has the term that it began by itself";
+  aggregator.stop();
+}
+
+// Both have term 1. The stages' sequence is far ahead, so the new one's cycles would be outdated.
+TEST_F(CoordinatorTest, ATermBesideTheSameTermIsNoticedBeforeAStageJoins) {
+  CoordinatorProcess former = site_.coordinator("former", kQuick);
+  former.start();
+  ASSERT_TRUE(site_.all_are_led(1));
+  former.kill();
+  CoordinatorProcess latter = site_.coordinator("latter", kQuick);
+  latter.start();
+  for (const char* stage : {"ds0", "ds1"}) {
+    EXPECT_TRUE(latter.logs(fmt::format(
+        "{} has applied cycles of term 1 of another one, and this coordinator has term 1: another "
+        "one leads, or has led (--term 2 begins with a later one)",
+        stage)))
+        << latter.process().errors();
+  }
+  std::this_thread::sleep_for(1s);
+  const std::string log = latter.process().errors();
+  EXPECT_THAT(log, Not(HasSubstr("has joined")));
+  std::size_t told = 0;
+  for (std::size_t at = log.find("--term 2"); at != std::string::npos; ++told) {
+    at = log.find("--term 2", at + 1);
+  }
+  EXPECT_EQ(told, site_.size()) << log;
+  latter.stop();
+  latter.start({"--term", "2"});
+  ASSERT_TRUE(site_.all_are_led(2));
+  latter.stop();
+}
+
+TEST_F(CoordinatorTest, AStageThatComesBackInTheSameTermIsItsOwn) {
+  CoordinatorProcess coordinator = site_.coordinator("site", kQuick);
+  coordinator.start();
+  ASSERT_TRUE(site_.all_are_led(1));
+  site_.proxy(0).process().signal(SIGSTOP);
+  EXPECT_TRUE(coordinator.logs("stage ds0: ")) << coordinator.process().errors();
+  site_.proxy(0).process().signal(SIGCONT);
+  ASSERT_TRUE(site_.all_are_led(1)) << coordinator.process().errors();
+  coordinator.stop();
 }
 
 TEST_F(CoordinatorTest, TwoOfOneJournalDoNotRunAtTheSameTime) {

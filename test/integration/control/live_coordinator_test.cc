@@ -127,6 +127,22 @@ TEST(LiveCoordinator, ClientsTopAndStatShowAllProxies) {
   EXPECT_THAT(stat.output, HasSubstr("job-b"));
   EXPECT_THAT(site.ctl({"top", "-n", "1", "-d", "200ms", "--each"}).output, HasSubstr("ds2"));
   EXPECT_THAT(site.ctl({"job_stats"}).output, HasSubstr("obdfilter.ds1.job_stats="));
+  // The hits of the files' rules at both proxies together.
+  const auto hits_of = [](const Json& rules, const std::string& name) {
+    std::uint64_t hits = 0;
+    for (const Json& each : rules) {
+      if (each["name"] == name) hits += each["hits"].get<std::uint64_t>();
+    }
+    return hits;
+  };
+  const std::string used = one.data({"stat"})["virtual_pfs"][1]["rule"];
+  const Json of_site = site.answers({"rule", "list"})[0]["data"]["rules"];
+  EXPECT_EQ(hits_of(of_site, used), 3U) << of_site.dump(1);
+  EXPECT_EQ(hits_of(of_site, used), hits_of(one.data({"rule", "list"})["rules"], used) +
+                                        hits_of(other.data({"rule", "list"})["rules"], used));
+  const Outcome mistaken = vpfsctl({"stat", "--proxy", site.socket()});
+  EXPECT_EQ(mistaken.code, 3) << mistaken.output;
+  EXPECT_THAT(mistaken.errors, HasSubstr("is a coordinator, and not a proxy: --coordinator"));
   const Outcome bypass = site.ctl({"bypass", "on", "--stage", "ds2"});
   EXPECT_EQ(bypass.code, 0) << bypass.errors;
   EXPECT_EQ(one.data({"stat"})["bypass"], false);

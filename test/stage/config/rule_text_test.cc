@@ -109,8 +109,7 @@ TEST_F(RuleTextTest, ARuleMaySendToADeclaredVirtualPfs) {
 
 TEST_F(RuleTextTest, AMistakeNamesItsPlaceAndAllAreFoundAtOnce) {
   EXPECT_THAT(problems("x", "jobid=a&usr=5", {"rate=500", "wieght=4", "iops", "iops=3", "uid=7"}),
-              ElementsAre("COND:8: unknown condition (known: jobid, uid, gid, client, op, fs, dir, "
-                          "owner, node, account, target, hint.NAME)",
+              ElementsAre("COND:8: unknown condition; did you mean \"uid\"?",
                           "iops: needs a value, such as iops=2k", "iops: is given twice",
                           "uid: is a condition: expected it in COND, such as jobid=a&uid=...",
                           "rate: \"500\" needs a unit, such as \"500 MiB/s\"",

@@ -84,6 +84,7 @@ TEST(Condition, EveryMistakeHasItsByte) {
   EXPECT_EQ(error_of(",jobid=a"), "0: expected a condition here, such as jobid={a b}");
   EXPECT_EQ(error_of("jobid=\"a"), "6: this quote is never closed");
   EXPECT_EQ(error_of("uid=1&user=2"), "6: unknown condition; did you mean \"uid\"?");
+  EXPECT_EQ(error_of("jobbid=x"), "0: unknown condition; did you mean \"jobid\"?");
   EXPECT_EQ(error_of("colour=red"),
             "0: unknown condition (known: jobid, uid, gid, client, op, fs, dir, owner, node, "
             "account, target, hint.NAME)");

@@ -11,7 +11,9 @@ namespace vpfs::test {
 void make_certificates(const std::filesystem::path& folder, std::vector<std::string> arguments) {
   std::vector<std::string> command = {source("script/certificates")};
   std::size_t options = 0;
-  while (options < arguments.size() && arguments[options].starts_with("--")) ++options;
+  while (options < arguments.size() && arguments[options].starts_with("--")) {
+    options += arguments[options] == "--days" || arguments[options] == "--seconds" ? 2 : 1;
+  }
   arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(options), folder.string());
   command.insert(command.end(), arguments.begin(), arguments.end());
   Process script(std::move(command));

@@ -154,6 +154,29 @@ TEST_F(Program, AnAmountEndsAnApplicationAndANameOfNoServerIsAnError) {
       << wrong.output() << wrong.errors();
 }
 
+TEST_F(Program, TheFilesOfAnotherLoadThatRunsAreLeftAlone) {
+  test::EmbeddedServers servers(1);
+  const std::string config = fmt::format(
+      "file_system: {}\nduration: 60 s\nwarm_up: 0 s\n"
+      "applications: [{{name: a, size: 64 KiB, file_size: 1 MiB}}]\n",
+      servers.address());
+  test::Process first = run(config, {});
+  ASSERT_TRUE(first.wait_for_line("the run begins")) << first.errors();
+  test::Process second = run(config, {"--duration", "200ms"});
+  const auto refused = second.wait(60s);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, 1);
+  EXPECT_NE(second.errors().find(fmt::format("runs as process {} of ", first.pid())),
+            std::string::npos)
+      << second.errors();
+  // Nothing is left alone of one that was killed.
+  first.kill();
+  test::Process third = run(config, {"--duration", "200ms"});
+  const auto exit = third.wait(60s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 0) << third.output() << third.errors();
+}
+
 TEST_F(Program, EachMeasuredSecondIsALineAndTheWarmUpIsNone) {
   test::EmbeddedServers servers(1);
   test::Process load = run(fmt::format("file_system: {}\nduration: 2300 ms\nwarm_up: 1 s\n"

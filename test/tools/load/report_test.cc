@@ -58,6 +58,7 @@ TEST(Report, JsonHoldsTheMeasuredWindowOnly) {
   EXPECT_DOUBLE_EQ(a["timeline"][0]["t"], 1.0);
   EXPECT_DOUBLE_EQ(a["timeline"][0]["mib_per_s"], 2.0);
   EXPECT_DOUBLE_EQ(a["timeline"][1]["mib_per_s"], 0.0);
+  EXPECT_DOUBLE_EQ(a["timeline"][1]["longest_us"], 0.0);
   EXPECT_DOUBLE_EQ(a["timeline"][2]["t"], 2.5);
   EXPECT_DOUBLE_EQ(a["timeline"][2]["mib_per_s"], 6.0);
 }

@@ -22,6 +22,13 @@ std::string complaints(const std::string& text) {
   return errors.to_string();
 }
 
+TEST(LoadSettings, AMistakeOfTheCommandLineIsNotTheFiles) {
+  ConfigErrors errors("load.yaml");
+  (void)read("file_system: tcp://127.0.0.1:1/vpfs\napplications: [{name: a}]\n", errors,
+             {.file_system = "nowhere"});
+  EXPECT_TRUE(errors.to_string().starts_with("--file-system: ")) << errors.to_string();
+}
+
 TEST(LoadSettings, TheExampleIsGood) {
   ConfigErrors errors("load.yaml");
   const LoadSettings settings = read(test::read_text(test::source("conf/load.yaml")), errors);

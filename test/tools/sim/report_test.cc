@@ -92,5 +92,29 @@ TEST(SimReport, APictureHasALineForEachApplicationAndEscapesItsName) {
   EXPECT_THAT(svg, HasSubstr("points='190.0,79.0 430.0,214.0 '"));
 }
 
+// 3:1 of 200 MiB in the first second. In the second one the first application does nothing.
+TEST(SimReport, APictureHasADashedLineOfWhatEachIsEntitledTo) {
+  FinishedRun run = a_run("s.yaml", 150);
+  run.result.applications[1].course = {{50 * kMiB}, {50 * kMiB}};
+  const std::string svg = to_svg(std::array{run});
+  EXPECT_THAT(svg, HasSubstr("d='M70.0,79.0H310.0 ' fill='none' stroke='#0072b2'"));
+  EXPECT_THAT(svg, HasSubstr("d='M70.0,169.0H310.0 M310.0,169.0H550.0 '"));
+  EXPECT_THAT(svg, HasSubstr(">entitled</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr("coordinator away")));
+}
+
+TEST(SimReport, APictureShowsWhenTheCoordinatorIsAway) {
+  FinishedRun run = a_run("s.yaml", 150);
+  run.scenario.warm_up = 1s;
+  run.scenario.coordinator.emplace();
+  // From the middle of the warm-up, which is not measured, to a quarter of the measured time.
+  run.scenario.coordinator->away = {.from = 500ms, .until = 1500ms};
+  const std::string svg = to_svg(std::array{run});
+  EXPECT_THAT(svg, HasSubstr("<rect x='70.0' y='34' width='120.0' height='180' fill='#eee'/>"));
+  EXPECT_THAT(svg, HasSubstr("coordinator away"));
+  run.scenario.coordinator->away = {.from = 100ms, .until = 900ms};
+  EXPECT_THAT(to_svg(std::array{run}), Not(HasSubstr("coordinator away"))) << "not measured";
+}
+
 }  // namespace
 }  // namespace vpfs::sim_tool

@@ -12,6 +12,7 @@
 #include "test/support/outcome.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
+#include "test/support/replaced.h"
 
 namespace vpfs::sim_tool {
 namespace {
@@ -45,6 +46,34 @@ class SimProgram : public testing::Test {
   const std::string example_ = test::source("conf/sim/two-jobs.yaml");
   const std::string cluster_ = test::source("conf/sim/data-placement.yaml");
 };
+
+// docs/admin/whole-site.md has these numbers.
+TEST_F(SimProgram, EqualTotalsCostASumWhereRequestsAreStripedAndNothingWhereFilesAreNot) {
+  std::ifstream file(test::source("conf/sim/striped.yaml"));
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  text = test::replaced(text, "../proxy.yaml", test::source("conf/proxy.yaml"));
+  const std::string coordinator = "coordinator:\n  policy: total\n";
+  const std::string alone = test::replaced(text, coordinator, "");
+  ASSERT_NE(alone, text);
+  const auto whole_files = [](const std::string& scenario) {
+    return test::replaced(scenario, "# datafiles: 1 ", "datafiles: 1 ");
+  };
+  const auto line = [&](const std::string& scenario) {
+    return run({write("s.yaml", scenario)}).output;
+  };
+  EXPECT_THAT(line(alone), HasSubstr("all together 81.3 MiB/s"));
+  EXPECT_THAT(line(text), HasSubstr("all together 72.4 MiB/s"));
+  EXPECT_THAT(line(whole_files(alone)), HasSubstr("all together 109.3 MiB/s"));
+  EXPECT_THAT(line(whole_files(text)), HasSubstr("all together 109.3 MiB/s"));
+}
+
+TEST_F(SimProgram, OutputThatCannotBeWrittenIsAFailure) {
+  const std::string command = test::program("vpfs-sim") + " --check-config " + example_;
+  const Outcome full = test::outcome_of({"sh", "-c", command + " >/dev/full"});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.errors, HasSubstr("vpfs-sim: standard output: No space left on device"));
+  EXPECT_EQ(test::outcome_of({"sh", "-c", command + " >/dev/null"}).code, 0);
+}
 
 TEST_F(SimProgram, TheExampleGivesTheSameBytesEachTime) {
   const std::string json = (directory_ / "result.json").string();

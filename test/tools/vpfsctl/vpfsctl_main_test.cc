@@ -50,6 +50,19 @@ TEST(Vpfsctl, EachProxyIsToldByItsNameAndASilentOneDelaysNoLongerThanTheTimeout)
   EXPECT_THAT(outcome.errors, HasSubstr("vpfsctl: s3: unreachable: there is no such socket"));
 }
 
+TEST(Vpfsctl, OutputThatCannotBeWrittenIsAFailure) {
+  const Proxies proxies({Mood::obeys});
+  const std::string command =
+      fmt::format("{} reload --proxy {} ", program("vpfsctl"), proxies.socket(0));
+  const Outcome full = outcome_of({"sh", "-c", command + ">/dev/full"});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.errors, HasSubstr("vpfsctl: standard output: "));
+  EXPECT_EQ(outcome_of({"sh", "-c", command + ">/dev/null"}).code, 0);
+  const Outcome help = outcome_of({"sh", "-c", program("vpfsctl") + " --help >/dev/full"});
+  EXPECT_EQ(help.code, 1);
+  EXPECT_THAT(help.errors, HasSubstr("standard output: No space left on device"));
+}
+
 TEST(Vpfsctl, JsonHasEveryProxy) {
   const Proxies proxies({Mood::obeys, Mood::refuses, Mood::absent});
   const Outcome outcome = vpfsctl({"--json", "reload", "--proxies", proxies.file()});

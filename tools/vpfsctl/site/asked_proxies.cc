@@ -22,6 +22,8 @@ Result<SiteOptions> site_options(const net::TlsFiles& tls, Duration timeout,
                                  const std::string& version) {
   SiteOptions options{.client = {.program = "vpfsctl " + version, .connect_within = timeout},
                       .timeout = timeout};
+  options.client.if_coordinator =
+      "is a coordinator, and not a proxy: --coordinator or VPFS_COORDINATOR names it";
   const bool any = !tls.certificate.empty() || !tls.key.empty() || !tls.ca.empty();
   const bool all = !tls.certificate.empty() && !tls.key.empty() && !tls.ca.empty();
   if (any && !all) return fail("--certificate, --key and --ca belong together");

@@ -250,6 +250,7 @@ Result<Envelope> to_request(const Command& command, const Names& names, bool jso
     case Verb::job_list:
       return job_action(control::Job::LIST, "");
     case Verb::status:
+    case Verb::selftest:
       return status_request(json);
     case Verb::top:
     case Verb::stat:

@@ -42,7 +42,8 @@ enum class Verb {
   drain,
   upgrade,
   bypass,
-  config
+  config,
+  selftest  // it asks by itself
 };
 
 // What a command line asks for, as it was typed.

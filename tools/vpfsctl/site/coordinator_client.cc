@@ -66,6 +66,7 @@ std::vector<ProxyAnswer> answers_of_stages(ProxyAnswer coordinator) {
 
 SiteOptions for_coordinator(SiteOptions options) {
   options.client.peer = "coordinator";
+  options.client.if_coordinator.clear();
   return options;
 }
 

@@ -56,13 +56,29 @@ Result<void> add_file(const std::string& file, const TargetPlaces& places,
   return {};
 }
 
+// By their usual names: one that listens for administrators, and one for stages.
+bool is_of_coordinator(const std::string& path) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  return name.starts_with("coordinator") || name.starts_with("stages");
+}
+
 ChosenTargets default_targets(const TargetPlaces& places) {
   const std::string usual = fmt::format("{}/proxy.sock", kRunDirectory);
-  const std::vector<std::string> sockets = places.sockets(std::string(kRunDirectory));
-  if (sockets.empty() || std::ranges::find(sockets, usual) != sockets.end()) {
-    return {.targets = {target_at({.path = usual})}, .note = {}};
-  }
+  std::vector<std::string> sockets = places.sockets(std::string(kRunDirectory));
   ChosenTargets chosen;
+  if (std::ranges::find(sockets, usual) != sockets.end()) {
+    chosen.targets = {target_at({.path = usual})};
+    return chosen;
+  }
+  const std::size_t before = std::erase_if(sockets, is_of_coordinator);
+  if (sockets.empty()) {
+    chosen.targets = {target_at({.path = usual})};
+    chosen.note = fmt::format(
+        "no proxy was named, and {} has no socket of one: --proxy or VPFS_PROXY names its "
+        "control.socket{}",
+        kRunDirectory, before > 0 ? ", and --coordinator that of a coordinator" : "");
+    return chosen;
+  }
   for (const std::string& path : sockets) {
     chosen.targets.push_back(target_at({.path = path}));
   }

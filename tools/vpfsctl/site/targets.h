@@ -48,7 +48,7 @@ struct ChosenTargets {
                                                         std::string_view file);
 
 // Named ones: --proxy, --all and --proxies together. Else those of the environment, else the socket
-// proxy.sock in the run directory, else all sockets there.
+// proxy.sock in the run directory, else all sockets there but a coordinator's.
 [[nodiscard]] Result<ChosenTargets> choose_targets(const TargetOptions& options,
                                                    const TargetPlaces& places);
 

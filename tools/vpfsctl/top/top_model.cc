@@ -23,6 +23,12 @@ bool is_busy(const control::VirtualPfs& each) {
   return each.queued().requests() > 0 || each.outstanding().requests() > 0;
 }
 
+// The bytes of a cost, if `bytes` took `cost`; nothing if no bytes did.
+std::optional<double> bytes_by(std::uint64_t entitled, std::uint64_t bytes, std::uint64_t cost) {
+  if (bytes == 0 || cost == 0) return std::nullopt;
+  return static_cast<double>(entitled) * static_cast<double>(bytes) / static_cast<double>(cost);
+}
+
 // The lower of the configured limit and the coordinator's.
 std::uint64_t limit(std::uint64_t configured, bool is_allocated, std::uint64_t allocated) {
   if (!is_allocated || allocated == 0) return configured;
@@ -33,17 +39,18 @@ void add(const std::optional<double>& more, std::optional<double>* sum) {
   if (more) *sum = sum->value_or(0) + *more;
 }
 
-// Numbers of one proxy go into the row of all. Shares are weighed by `part`: what this proxy did of
-// the cost of all proxies.
-void merge(const TopRow& row, double part, TopRow* all) {
+// Numbers of one proxy go into the row of all.
+void merge(const TopRow& row, TopRow* all) {
   if (row.is_silent) return;
   all->is_silent = false;
   add(row.now.bytes, &all->now.bytes);
   add(row.now.operations, &all->now.operations);
   add(row.ten.bytes, &all->ten.bytes);
   add(row.ten.operations, &all->ten.operations);
-  all->wanted += row.wanted * part;
-  all->got += row.got * part;
+  // It is entitled to what it got where its weight did nothing.
+  add(row.not_busy ? row.now.bytes : row.entitled, &all->entitled);
+  all->not_busy |= row.not_busy;
+  all->has_own_part |= row.entitled.has_value();
   all->queued += row.queued;
   // Reasons for a missed share go before reasons for a wait.
   const bool explains_more = row.keeps_no_queue != all->keeps_no_queue
@@ -166,12 +173,20 @@ std::string TopModel::held_most(const Counters& by) {
   return most->first == 0 ? std::string() : std::string(most->second);
 }
 
-std::vector<TopRow> TopModel::rows_of(const Proxy& proxy, double* cost_each_second) {
+// By what its cost was lately, else ever.
+std::optional<double> TopModel::entitled_bytes(const control::VirtualPfs& each,
+                                               const std::optional<Change>& now) {
+  if (!each.has_entitled_cost()) return std::nullopt;
+  if (now) {
+    const auto bytes = bytes_by(each.entitled_cost(), now->by.bytes, now->by.cost);
+    if (bytes) return bytes;
+  }
+  return bytes_by(each.entitled_cost(), each.read().bytes() + each.write().bytes(),
+                  each.cost_done());
+}
+
+std::vector<TopRow> TopModel::rows_of(const Proxy& proxy) {
   std::vector<TopRow> rows;
-  std::vector<double> costs;
-  std::vector<double> weights;
-  double all_cost = 0;
-  double all_weight = 0;
   for (const control::VirtualPfs& each : proxy.last.virtual_pfs()) {
     const Key key(each.id(), each.generation());
     TopRow row{.name = each.name(),
@@ -179,66 +194,50 @@ std::vector<TopRow> TopModel::rows_of(const Proxy& proxy, double* cost_each_seco
                .rule = each.rule(),
                .class_name = each.class_(),
                .is_silent = !proxy.answers};
-    double cost = 0;
-    const auto rate_of = [](std::uint64_t amount, const Change& change) {
-      return static_cast<double>(amount) / change.seconds;
-    };
-    if (const auto now = change(proxy, key, kNow); now && proxy.answers) {
-      row.now = {.bytes = rate_of(now->by.bytes, *now),
-                 .operations = rate_of(now->by.operations, *now)};
-      row.held_by = held_most(now->by);
-      cost = rate_of(now->by.cost, *now);
-    }
-    if (const auto ten = change(proxy, key, kTen); ten && proxy.answers) {
-      row.ten = {.bytes = rate_of(ten->by.bytes, *ten),
-                 .operations = rate_of(ten->by.operations, *ten)};
-    }
     if (proxy.answers) {
-      row.queued = each.queued().requests();
-      row.wait_us = each.wait().since_us();
-      if (!each.wait().reason().empty()) row.held_by = each.wait().reason();
-      row.keeps_no_queue = each.keeps_no_queue();
-      if (row.keeps_no_queue) row.held_by = "keeps no queue";
-      row.limit_bytes = limit(each.rate(), each.has_allocated_rate(), each.allocated_rate());
-      row.limit_operations =
-          limit(each.operations(), each.has_allocated_operations(), each.allocated_operations());
-      row.limit_metadata = each.allocated_metadata_operations();
+      fill_rates(proxy, key, each, row);
+      fill_now(each, row);
     }
-    costs.push_back(cost);
-    weights.push_back(proxy.answers && (is_busy(each) || cost > 0) ? std::max(1U, each.weight())
-                                                                   : 0);
-    all_cost += cost;
-    all_weight += weights.back();
     rows.push_back(std::move(row));
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (all_weight > 0) rows[i].wanted = weights[i] / all_weight;
-    if (all_cost > 0) rows[i].got = costs[i] / all_cost;
-  }
-  *cost_each_second = all_cost;
   return rows;
 }
 
-std::vector<TopRow> TopModel::rows(bool each_proxy) const {
-  std::vector<std::vector<TopRow>> of_proxies;
-  std::vector<double> costs;
-  double all_cost = 0;
-  std::size_t busy = 0;
-  for (const Proxy& proxy : proxies_) {
-    costs.push_back(0);
-    of_proxies.push_back(proxy.history.empty() ? std::vector<TopRow>()
-                                               : rows_of(proxy, &costs.back()));
-    all_cost += costs.back();
-    busy += std::ranges::any_of(of_proxies.back(), [](const TopRow& row) { return row.wanted > 0; })
-                ? 1
-                : 0;
+void TopModel::fill_rates(const Proxy& proxy, Key key, const control::VirtualPfs& each,
+                          TopRow& row) {
+  const auto rate_of = [](const Change& change) {
+    return TopRate{.bytes = static_cast<double>(change.by.bytes) / change.seconds,
+                   .operations = static_cast<double>(change.by.operations) / change.seconds};
+  };
+  const auto now = change(proxy, key, kNow);
+  if (now) {
+    row.now = rate_of(*now);
+    row.held_by = held_most(now->by);
   }
+  if (const auto ten = change(proxy, key, kTen)) row.ten = rate_of(*ten);
+  row.entitled = entitled_bytes(each, now);
+  const bool is_active = is_busy(each) || (now && now->by.cost > 0);
+  row.not_busy = proxy.last.not_busy() && is_active && !row.entitled;
+}
+
+void TopModel::fill_now(const control::VirtualPfs& each, TopRow& row) {
+  row.queued = each.queued().requests();
+  row.wait_us = each.wait().since_us();
+  if (!each.wait().reason().empty()) row.held_by = each.wait().reason();
+  row.keeps_no_queue = each.keeps_no_queue();
+  if (row.keeps_no_queue) row.held_by = "keeps no queue";
+  row.limit_bytes = limit(each.rate(), each.has_allocated_rate(), each.allocated_rate());
+  row.limit_operations =
+      limit(each.operations(), each.has_allocated_operations(), each.allocated_operations());
+  row.limit_metadata = each.allocated_metadata_operations();
+}
+
+std::vector<TopRow> TopModel::rows(bool each_proxy) const {
   std::vector<TopRow> result;
   std::map<std::string, TopRow> by_name;
-  for (std::size_t i = 0; i < of_proxies.size(); ++i) {
-    const double part = all_cost > 0 ? costs[i] / all_cost
-                                     : 1 / static_cast<double>(std::max<std::size_t>(busy, 1));
-    for (TopRow& row : of_proxies[i]) {
+  for (const Proxy& proxy : proxies_) {
+    if (proxy.history.empty()) continue;
+    for (TopRow& row : rows_of(proxy)) {
       if (each_proxy) {
         result.push_back(std::move(row));
         continue;
@@ -249,10 +248,15 @@ std::vector<TopRow> TopModel::rows(bool each_proxy) const {
                                                       .class_name = row.class_name,
                                                       .is_silent = true})
                         .first->second;
-      merge(row, part, &all);
+      merge(row, &all);
     }
   }
-  for (auto& [name, row] : by_name) result.push_back(std::move(row));
+  for (auto& [name, row] : by_name) {
+    // Where a server is busy, what it got elsewhere is part of the sum.
+    if (row.has_own_part) row.not_busy = false;
+    if (row.not_busy) row.entitled.reset();
+    result.push_back(std::move(row));
+  }
   std::ranges::sort(result, [](const TopRow& a, const TopRow& b) {
     return std::tie(a.name, a.proxy) < std::tie(b.name, b.proxy);
   });
@@ -270,9 +274,8 @@ std::vector<TopProxy> TopModel::proxies() const {
                    .draining = proxy.last.draining(),
                    .outstanding = proxy.answers ? proxy.last.outstanding() : 0,
                    .queued = proxy.answers ? proxy.last.queued() : 0};
-    double cost = 0;
     if (!proxy.history.empty()) {
-      for (const TopRow& row : rows_of(proxy, &cost)) {
+      for (const TopRow& row : rows_of(proxy)) {
         shown.bytes += row.now.bytes.value_or(0);
         shown.operations += row.now.operations.value_or(0);
       }

@@ -25,10 +25,11 @@ struct TopRow {
   std::string proxy;  // empty in a row of all
   std::string rule;
   std::string class_name;
-  TopRate now;        // over the last second
-  TopRate ten;        // over the last ten
-  double wanted = 0;  // its weight among the busy ones, 0 to 1
-  double got = 0;     // its part of all cost done in the last second
+  TopRate now;                     // over the last second
+  TopRate ten;                     // over the last ten
+  std::optional<double> entitled;  // bytes each second; nothing: a stage does not say
+  bool has_own_part = false;       // in a row of all: one says
+  bool not_busy = false;           // no server was busy, so weights did nothing for it
   std::uint64_t queued = 0;
   std::uint64_t wait_us = 0;      // of the oldest queued request
   std::string held_by;            // why that one waits, else what held most of the last second's
@@ -106,7 +107,11 @@ class TopModel {
   // What happened since the report of about `back_us` ago.
   [[nodiscard]] static std::optional<Change> change(const Proxy& proxy, Key key,
                                                     std::uint64_t back_us);
-  [[nodiscard]] static std::vector<TopRow> rows_of(const Proxy& proxy, double* cost_each_second);
+  [[nodiscard]] static std::vector<TopRow> rows_of(const Proxy& proxy);
+  [[nodiscard]] static std::optional<double> entitled_bytes(const control::VirtualPfs& each,
+                                                            const std::optional<Change>& now);
+  static void fill_rates(const Proxy& proxy, Key key, const control::VirtualPfs& each, TopRow& row);
+  static void fill_now(const control::VirtualPfs& each, TopRow& row);
   [[nodiscard]] static std::string held_most(const Counters& by);
 
   std::vector<Proxy> proxies_;

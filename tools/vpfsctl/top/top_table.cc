@@ -1,7 +1,9 @@
 #include "tools/vpfsctl/top/top_table.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <ranges>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -25,7 +27,32 @@ constexpr std::size_t kGap = 1;
 constexpr std::size_t kShortName = 8;
 constexpr std::size_t kHeightWithKeys = 10;
 constexpr std::string_view kKeys =
-    "by m MiB/s, i IOPS, q queue, w wait, s share, n name; r reverse, p proxies, j k move, x exit";
+    "by m MiB/s, i IOPS, q queue, w wait, s share, n name; r reverse, ? help, x exit";
+
+constexpr std::array<std::string_view, 23> kHelp = {
+    "ENTITLED   MiB/s that a virtual PFS was entitled to in the last second, after",
+    "           weights, limits, minimums and service at servers that a coordinator",
+    "           counts. What one does not want is for the others.",
+    "           not busy: nothing waited for another, so weights did nothing.",
+    "           -: it did nothing, or weights do not divide the server: another",
+    "           policy than sfq, traffic classes, or bypass.",
+    "GOT MiB/s  what it read and wrote in the last second; 10s: over the last ten",
+    "ops/s      operations that ended, metadata too; 10s: over the last ten",
+    "QUEUE      its requests that wait in the proxy",
+    "WAIT ms    for how long the oldest of them has waited",
+    "HELD BY    what that one waits for; otherwise what has held most: limit,",
+    "           share (another one's turn), kept (a slot is kept for another),",
+    "           depth (the server has enough), class, client (a slow one)",
+    "LIMIT      its own or a coordinator's, whichever is lower",
+    "?name      no proxy that it was seen at answers",
+    "Less than ENTITLED: HELD BY says why. Numbers jump a little.",
+    "",
+    "m i q w s n  order: GOT, operations, QUEUE, WAIT, missing of ENTITLED, name",
+    "r            the other way round",
+    "p            a row for each proxy",
+    "j k          move",
+    "x            exit",
+    "Any key goes back to the table."};
 
 struct Column {
   std::string_view title;
@@ -40,8 +67,8 @@ std::string mebibytes(const std::optional<double>& bytes) {
 std::string whole(const std::optional<double>& number) {
   return number ? fmt::format("{:.0f}", *number) : "-";
 }
-std::string percent(double part) {
-  return part > 0 ? fmt::format("{:.0f}", part * 100) : "-";
+std::string entitled_text(const TopRow& row) {
+  return row.not_busy ? std::string("not busy") : mebibytes(row.entitled);
 }
 
 std::string limit_text(const TopRow& row) {
@@ -71,12 +98,11 @@ std::vector<Column> columns_for(const TopView& view) {
       {"NAME", false, 100, name_text},
       {"RULE", false, 20, [](const TopRow& row) { return printable(or_dash(row.rule)); }},
       {"CLASS", false, 10, [](const TopRow& row) { return printable(or_dash(row.class_name)); }},
-      {"MiB/s", true, 90, [](const TopRow& row) { return mebibytes(row.now.bytes); }},
+      {"ENTITLED", true, 50, entitled_text},
+      {"GOT MiB/s", true, 90, [](const TopRow& row) { return mebibytes(row.now.bytes); }},
       {"10s", true, 35, [](const TopRow& row) { return mebibytes(row.ten.bytes); }},
       {"ops/s", true, 80, [](const TopRow& row) { return whole(row.now.operations); }},
       {"10s", true, 30, [](const TopRow& row) { return whole(row.ten.operations); }},
-      {"WANT%", true, 50, [](const TopRow& row) { return percent(row.wanted); }},
-      {"GOT%", true, 60, [](const TopRow& row) { return percent(row.got); }},
       {"QUEUE", true, 70, [](const TopRow& row) { return std::to_string(row.queued); }},
       {"WAIT ms", true, 65, wait_text},
       {"HELD BY", false, 40, [](const TopRow& row) { return printable(or_dash(row.held_by)); }},
@@ -186,6 +212,12 @@ std::vector<std::string> head_lines(const std::vector<TopProxy>& proxies) {
   return lines;
 }
 
+// The part of what it is entitled to that it did not get.
+double missing(const TopRow& row) {
+  if (!row.entitled || *row.entitled <= 0) return -1;
+  return std::max(0.0, 1 - row.now.bytes.value_or(0) / *row.entitled);
+}
+
 // More than zero if a comes before b.
 double lead(const TopRow& a, const TopRow& b, TopOrder order) {
   const auto difference = [](std::uint64_t x, std::uint64_t y) {
@@ -201,7 +233,7 @@ double lead(const TopRow& a, const TopRow& b, TopOrder order) {
     case TopOrder::wait:
       return difference(a.wait_us, b.wait_us);
     case TopOrder::share:
-      return a.got - b.got;
+      return missing(a) - missing(b);
     case TopOrder::name:
       return b.name.compare(a.name);
   }
@@ -210,7 +242,12 @@ double lead(const TopRow& a, const TopRow& b, TopOrder order) {
 
 }  // namespace
 
+std::span<const std::string_view> top_help() {
+  return kHelp;
+}
+
 bool TopView::press(int key) {
+  if (std::exchange(shows_help, false)) return true;
   const auto order_by = [this](TopOrder wanted) {
     order = wanted;
     first = 0;
@@ -231,6 +268,9 @@ bool TopView::press(int key) {
       return order_by(TopOrder::name);
     case 'r':
       is_reversed = !is_reversed;
+      return true;
+    case '?':
+      shows_help = true;
       return true;
     case 'p':
       each_proxy = !each_proxy;
@@ -268,6 +308,12 @@ TopLines top_lines(const std::vector<TopProxy>& proxies, std::vector<TopRow> row
 
 TopPage top_page(const TopLines& lines, TopView& view, std::size_t width, std::size_t height) {
   TopPage page;
+  if (view.shows_help) {
+    for (const std::string_view line : kHelp | std::views::take(height)) {
+      page.lines.push_back(shortened(line, width));
+    }
+    return page;
+  }
   const bool has_keys = height >= kHeightWithKeys;
   // Two thirds of the screen are for rows.
   const std::size_t most_of_head = std::max<std::size_t>(1, height / 3);

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/vpfsctl/top/top_model.h"
@@ -29,6 +31,9 @@ struct TopPage {
   std::vector<std::string> lines;
   std::optional<std::size_t> titles;  // which line has them
 };
+
+// What the columns and keys mean, line by line.
+[[nodiscard]] std::span<const std::string_view> top_help();
 
 // At most `height` lines: what matters of the head, the titles, rows from view.first on, and the
 // keys where there is room. Moves view.first back if it is behind the last row.

@@ -14,9 +14,10 @@ struct TopView {
   bool is_reversed = false;
   bool each_proxy = false;
   std::size_t first = 0;  // row that is at the top
+  bool shows_help = false;
 
   // Whether the key means something here: m i q w s n order, r reverses, p shows each proxy, j and
-  // k move by a row.
+  // k move by a row, ? shows what the columns mean until the next key.
   bool press(int key);
 };
 

@@ -39,6 +39,8 @@ class Members final : public StageRequests {
     return hellos.at(stage.index);
   }
   [[nodiscard]] std::vector<AbsentStage> absent() const override { return {}; }
+  [[nodiscard]] std::vector<std::string> just_left() const override { return {}; }
+  void wait_for(const std::string& /*name*/, Back /*back*/) override {}
 
   std::vector<Asked> asked;
   std::map<std::uint32_t, StageHello> hellos;

@@ -71,12 +71,33 @@ TEST(Targets, AllReadsTheFileOfProxies) {
 }
 
 TEST(Targets, WithoutAWordItIsTheUsualSocket) {
-  for (const auto& places : {host(""), host("", {"/run/vpfs/a.sock", "/run/vpfs/proxy.sock"})}) {
-    const auto chosen = choose_targets({}, places);
-    ASSERT_TRUE(chosen);
-    EXPECT_THAT(chosen->targets, ElementsAre(socket("/run/vpfs/proxy.sock")));
-    EXPECT_EQ(chosen->note, "");
-  }
+  const auto chosen = choose_targets({}, host("", {"/run/vpfs/a.sock", "/run/vpfs/proxy.sock"}));
+  ASSERT_TRUE(chosen);
+  EXPECT_THAT(chosen->targets, ElementsAre(socket("/run/vpfs/proxy.sock")));
+  EXPECT_EQ(chosen->note, "");
+}
+
+TEST(Targets, WithoutAnySocketItSaysHowToNameOne) {
+  const auto chosen = choose_targets({}, host(""));
+  ASSERT_TRUE(chosen);
+  EXPECT_THAT(chosen->targets, ElementsAre(socket("/run/vpfs/proxy.sock")));
+  EXPECT_EQ(chosen->note,
+            "no proxy was named, and /run/vpfs has no socket of one: --proxy or VPFS_PROXY names "
+            "its control.socket");
+}
+
+TEST(Targets, ACoordinatorsSocketsAreNotProxies) {
+  const std::vector<std::string> of_coordinator = {"/run/vpfs/coordinator.sock",
+                                                   "/run/vpfs/stages.sock"};
+  auto chosen = choose_targets({}, host("", of_coordinator));
+  ASSERT_TRUE(chosen);
+  EXPECT_THAT(chosen->targets, ElementsAre(socket("/run/vpfs/proxy.sock")));
+  EXPECT_THAT(chosen->note, HasSubstr("and --coordinator that of a coordinator"));
+  std::vector<std::string> sockets = of_coordinator;
+  sockets.emplace_back("/run/vpfs/s0.sock");
+  chosen = choose_targets({}, host("", sockets));
+  ASSERT_TRUE(chosen);
+  EXPECT_THAT(chosen->targets, ElementsAre(socket("/run/vpfs/s0.sock")));
 }
 
 TEST(Targets, WithoutTheUsualSocketItIsEveryOtherAndSaysSo) {

@@ -75,7 +75,6 @@ TEST(TopModel, ARestartGivesNoRateUntilTheNextSample) {
 TEST(TopModel, CountersThatGoBackGiveNoRate) {
   const auto rows = model_of({with_a(0, 1000), with_a(1, 10)}).rows(false);
   EXPECT_FALSE(rows[0].now.bytes);
-  EXPECT_EQ(rows[0].got, 0);
 }
 
 TEST(TopModel, AClockThatGoesBackIsAnotherStart) {
@@ -100,25 +99,49 @@ TEST(TopModel, ANumberThatIsUsedAgainIsAnotherVirtualPfs) {
   EXPECT_FALSE(rows[0].now.bytes);
 }
 
-TEST(TopModel, WantedIsByWeightAmongBusyOnesAndGotByCost) {
+// Costs are twice the bytes.
+TEST(TopModel, WhatOneIsEntitledToIsInTheUnitOfWhatItGot) {
   control::StatsReply first = sample(0);
-  add(first, "a", 0, 3);
-  add(first, "b", 0, 1);
-  add(first, "idle", 0, 100);
   control::StatsReply second = sample(1);
-  add(second, "a", 600, 3);
-  add(second, "b", 0, 1)->mutable_queued()->set_requests(5);
-  add(second, "idle", 0, 100);
-  control::StatsReply third = sample(2);
-  add(third, "a", 1200, 3);
-  add(third, "b", 400, 1);
-  add(third, "idle", 0, 100);
-  const auto rows = model_of({first, second, third}).rows(false);
-  EXPECT_DOUBLE_EQ(rows[0].wanted, 0.75);
-  EXPECT_DOUBLE_EQ(rows[0].got, 0.6);
-  EXPECT_DOUBLE_EQ(rows[1].wanted, 0.25);
-  EXPECT_DOUBLE_EQ(rows[1].got, 0.4);
-  EXPECT_EQ(rows[2].wanted, 0);
+  for (auto* each : {add(first, "a", 100), add(second, "a", 600)}) {
+    each->set_cost_done(2 * each->read().bytes());
+  }
+  second.mutable_virtual_pfs(0)->set_entitled_cost(1400);
+  const auto rows = model_of({first, second}).rows(false);
+  EXPECT_DOUBLE_EQ(*rows[0].now.bytes, 500);
+  EXPECT_DOUBLE_EQ(*rows[0].entitled, 700);
+}
+
+TEST(TopModel, OneThatIsStarvedIsEntitledByWhatItsBytesCostBefore) {
+  control::StatsReply first = with_a(0, 100);
+  control::StatsReply second = with_a(1, 100);
+  for (auto* reply : {&first, &second}) reply->mutable_virtual_pfs(0)->set_cost_done(400);
+  second.mutable_virtual_pfs(0)->set_entitled_cost(1400);
+  EXPECT_DOUBLE_EQ(*model_of({first, second}).rows(false)[0].entitled, 350);
+}
+
+TEST(TopModel, WeightsThatDoNothingAreToldSoOfThoseThatAreActive) {
+  control::StatsReply first = with_a(0, 0);
+  control::StatsReply second = with_a(1, 100);
+  second.set_not_busy(true);
+  add(first, "idle", 0);
+  add(second, "idle", 0);
+  auto rows = model_of({first, second}).rows(false);
+  EXPECT_TRUE(rows[0].not_busy);
+  EXPECT_FALSE(rows[0].entitled);
+  EXPECT_FALSE(rows[1].not_busy);
+  second.mutable_virtual_pfs(0)->set_entitled_cost(100);
+  rows = model_of({first, second}).rows(false);
+  EXPECT_FALSE(rows[0].not_busy) << "its limit held it";
+  EXPECT_DOUBLE_EQ(*rows[0].entitled, 100);
+}
+
+// A user who sees own jobs only has the stage's word for it.
+TEST(TopModel, OthersThatAreNotSeenDoNotChangeIt) {
+  control::StatsReply second = with_a(1, 100);
+  second.set_partial(true);
+  second.mutable_virtual_pfs(0)->set_entitled_cost(200);
+  EXPECT_DOUBLE_EQ(*model_of({with_a(0, 0), second}).rows(false)[0].entitled, 200);
 }
 
 TEST(TopModel, TheOldestRequestsReasonGoesBeforeWhatHeldMost) {
@@ -177,15 +200,16 @@ TEST(TopModel, TheLowerLimitCounts) {
   EXPECT_EQ(model_of({reply}).rows(false)[0].limit_metadata, 5U);
 }
 
-// "a" has 3/4 of what both want at s0 and is alone at s1, which does three times as much.
+// "a" is entitled to 3/4 at s0, and s1 is not busy with it, which does three times as much.
 TopModel two_proxies() {
   TopModel model({"s0", "s1"});
   for (const std::uint64_t second : {0U, 1U}) {
     control::StatsReply s0 = sample(second);
-    add(s0, "a", 75 * second, 3);
-    add(s0, "b", 25 * second, 1);
+    add(s0, "a", 75 * second, 3)->set_entitled_cost(80);
+    add(s0, "b", 25 * second, 1)->set_entitled_cost(20);
     control::StatsReply s1 = sample(500 + second);
     add(s1, "a", 300 * second, 1, 9);
+    s1.set_not_busy(true);
     model.add(0, s0);
     model.add(1, s1);
   }
@@ -198,8 +222,9 @@ TEST(TopModel, ProxiesAreSummedByName) {
   EXPECT_EQ(rows[0].name, "a");
   EXPECT_EQ(rows[0].proxy, "");
   EXPECT_DOUBLE_EQ(*rows[0].now.bytes, 375);
-  EXPECT_DOUBLE_EQ(rows[0].got, 375 / 400.0);
-  EXPECT_DOUBLE_EQ(rows[0].wanted, 0.75 * 100 / 400 + 1.0 * 300 / 400);
+  EXPECT_DOUBLE_EQ(*rows[0].entitled, 80 + 300);
+  EXPECT_FALSE(rows[0].not_busy) << "s0 is busy";
+  EXPECT_DOUBLE_EQ(*rows[1].entitled, 20);
   EXPECT_DOUBLE_EQ(*rows[1].now.bytes, 25);
 }
 
@@ -209,7 +234,8 @@ TEST(TopModel, EachProxyHasRowsOfItsOwnIfAsked) {
   EXPECT_EQ(rows[0].proxy, "s0");
   EXPECT_EQ(rows[1].proxy, "s1");
   EXPECT_DOUBLE_EQ(*rows[1].now.bytes, 300);
-  EXPECT_DOUBLE_EQ(rows[1].wanted, 1);
+  EXPECT_TRUE(rows[1].not_busy);
+  EXPECT_DOUBLE_EQ(*rows[0].entitled, 80);
 }
 
 TEST(TopModel, AProxyThatVanishesStaysWithAMark) {

@@ -21,8 +21,7 @@ TopRow row(std::string name, double mebibytes, double operations) {
           .class_name = "batch",
           .now = {.bytes = mebibytes * 1048576, .operations = operations},
           .ten = {.bytes = mebibytes * 1048576, .operations = operations},
-          .wanted = 0.5,
-          .got = 0.25,
+          .entitled = 2 * mebibytes * 1048576,
           .queued = 3,
           .wait_us = 1500,
           .held_by = "share",
@@ -41,18 +40,19 @@ TEST(TopTable, ShowsAllColumnsWhereThereIsRoom) {
   b.now = {};
   b.ten = {};
   b.rule = b.class_name = b.held_by = "";
-  b.wanted = b.got = 0;
+  b.entitled = {};
   b.queued = b.wait_us = b.limit_bytes = 0;
   const auto lines =
       top_lines({{.name = "s0", .answers = true, .outstanding = 4, .queued = 3, .bytes = 1048576}},
                 {row("a", 1.25, 10), b}, {}, std::nullopt);
   EXPECT_THAT(lines.head, ElementsAre("1 proxy: 1.0 MiB/s, 0 ops/s, 4 outstanding, 3 queued"));
   EXPECT_EQ(lines.titles,
-            "NAME RULE CLASS MiB/s 10s ops/s 10s WANT% GOT% QUEUE WAIT ms HELD BY LIMIT");
+            "NAME RULE CLASS ENTITLED GOT MiB/s 10s ops/s 10s QUEUE WAIT ms HELD BY LIMIT");
   EXPECT_THAT(
       lines.rows,
-      ElementsAre("a    dd   batch   1.2 1.2    10  10    50   25     3     1.5 share   100 MiB/s",
-                  "b    -    -         -   -     -   -     -    -     0       - -       -"));
+      ElementsAre(
+          "a    dd   batch      2.5       1.2 1.2    10  10     3     1.5 share   100 MiB/s",
+          "b    -    -            -         -   -     -   -     0       - -       -"));
 }
 
 TEST(TopTable, IsSortedByEachKeyAndReversed) {
@@ -61,7 +61,8 @@ TEST(TopTable, IsSortedByEachKeyAndReversed) {
   TopRow c = row("c", 2, 20);
   a.queued = 1, b.queued = 2, c.queued = 3;
   a.wait_us = 3, b.wait_us = 1, c.wait_us = 2;
-  a.got = 0.1, b.got = 0.2, c.got = 0.3;
+  // What is missing of it: nothing, a half, three quarters.
+  a.entitled = a.now.bytes, b.entitled = 2 * *b.now.bytes, c.entitled = 4 * *c.now.bytes;
   const std::vector<TopRow> rows = {a, b, c};
   TopView view;
   const std::vector<std::pair<int, std::vector<std::string>>> orders = {
@@ -73,7 +74,34 @@ TEST(TopTable, IsSortedByEachKeyAndReversed) {
   }
   EXPECT_TRUE(view.press('r'));
   EXPECT_THAT(names(rows, view), ElementsAre("c", "b", "a"));
-  EXPECT_FALSE(view.press('?'));
+  EXPECT_FALSE(view.press('!'));
+}
+
+TEST(TopTable, SaysThatAServerIsNotBusy) {
+  TopRow idle = row("a", 1, 1);
+  idle.entitled = {};
+  idle.not_busy = true;
+  EXPECT_THAT(top_lines({}, {idle}, {}, std::nullopt).rows[0], HasSubstr(" not busy "));
+}
+
+TEST(TopTable, AKeyShowsWhatTheColumnsMeanAndAnotherOneTheTable) {
+  TopView view;
+  const auto lines = top_lines({}, {row("a", 1, 1)}, view, 80);
+  EXPECT_TRUE(view.press('?'));
+  const std::vector<std::string> help = top_page(lines, view, 80, 24).lines;
+  ASSERT_EQ(help.size(), top_help().size());
+  for (std::size_t i = 0; i < help.size(); ++i) EXPECT_EQ(help[i], top_help()[i]) << "is too wide";
+  // Each column of the table is in it.
+  std::string text;
+  for (const std::string& line : help) text += line + "\n";
+  for (const char* column :
+       {"ENTITLED", "GOT MiB/s", "10s", "ops/s", "QUEUE", "WAIT ms", "HELD BY", "LIMIT"}) {
+    EXPECT_THAT(lines.titles, HasSubstr(column));
+    EXPECT_THAT(text, HasSubstr(column));
+  }
+  EXPECT_EQ(top_page(lines, view, 10, 4).lines.size(), 4U);
+  EXPECT_TRUE(view.press('m'));
+  EXPECT_THAT(top_page(lines, view, 80, 40).lines[1], ::testing::StartsWith("NAME"));
 }
 
 TEST(TopTable, RowsWithoutARateAreLast) {

@@ -63,7 +63,7 @@ TEST(VpfsctlTop, PrintsATableEachPeriodWhereThereIsNoTerminal) {
                     std::sregex_iterator()),
       2);
   // 10 MiB and 10 operations in 100 ms.
-  EXPECT_THAT(outcome.output, HasSubstr("\nalice dd   -     100.0 100.0   100 100"));
+  EXPECT_THAT(outcome.output, HasSubstr("\nalice dd   -            -     100.0 100.0   100 100"));
 }
 
 TEST(VpfsctlTop, ShowsAProxyThatVanishesAndGoesOnWhenItIsBack) {
@@ -93,7 +93,7 @@ TEST(VpfsctlTop, ASilentProxyDelaysNoOther) {
   const Outcome outcome =
       vpfsctl({"top", "-n", "2", "-d", "100ms", "--timeout", "30s", "--proxies", proxies.file()});
   EXPECT_EQ(outcome.code, 4);
-  EXPECT_THAT(outcome.output, HasSubstr("alice dd   -     100.0"));
+  EXPECT_THAT(outcome.output, HasSubstr("alice dd   -            -     100.0"));
 }
 
 TEST(VpfsctlTop, JsonIsALineEachPeriod) {
@@ -115,7 +115,7 @@ TEST(VpfsctlStat, PrintsRatesOnce) {
   const Outcome outcome = vpfsctl({"stat", "--each", "--proxies", proxies.file()});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.output, HasSubstr("NAME  PROXY RULE"));
-  EXPECT_THAT(outcome.output, HasSubstr("alice s0    dd   -     100.0"));
+  EXPECT_THAT(outcome.output, HasSubstr("alice s0    dd   -            -     100.0"));
   EXPECT_THAT(outcome.errors, HasSubstr("vpfsctl: s1: unreachable"));
 }
 
@@ -187,6 +187,9 @@ TEST(VpfsctlTop, IsAScreenOnATerminalUntilXIsPressed) {
   EXPECT_TRUE(terminal.wait_for("alice"));
   EXPECT_TRUE(terminal.wait_for("100.0"));
   EXPECT_TRUE(terminal.wait_for("x exit"));
+  terminal.press('?');
+  EXPECT_TRUE(terminal.wait_for("Any key goes back")) << "it fits";
+  terminal.press(' ');
   terminal.press('p');
   EXPECT_TRUE(terminal.wait_for("PROXY"));
   EXPECT_TRUE(terminal.wait_for("fake")) << "as it names itself";
