@@ -1,28 +1,52 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "control/store/state_store.h"
 
 namespace vpfs::control {
 
-// Live rules that no journal has, as the process before had them. They end with the program.
+// Live rules that came from the process before. They go on in a journal, or in memory alone.
 class HandedBook final : public StateStore {
  public:
-  explicit HandedBook(std::string record) : record_(std::move(record)) {}
+  // Null: there is no journal. What is in it is of an earlier time, and is replaced.
+  HandedBook(std::string record, std::unique_ptr<StateStore> journal)
+      : record_(std::move(record)), journal_(std::move(journal)) {}
 
   [[nodiscard]] Result<Loaded> load() override {
-    return Loaded{.records = {{.text = record_, .place = "the rules of the process before"}},
-                  .notes = {}};
+    Loaded loaded = {.records = {{.text = record_, .place = "the rules of the process before"}},
+                     .notes = {}};
+    if (journal_ == nullptr) return loaded;
+    auto before = journal_->load();
+    VPFS_TRY(before);
+    loaded.notes = std::move(before->notes);
+    if (!before->records.empty()) {
+      loaded.notes.push_back("control.journal: its records, from " + before->records.front().place +
+                             " on, give way to the rules of the process before");
+    }
+    VPFS_TRY(journal_->replace(record_));
+    return loaded;
   }
-  [[nodiscard]] Result<void> append(std::string_view) override { return {}; }
-  [[nodiscard]] Result<void> replace(std::string_view) override { return {}; }
-  [[nodiscard]] bool wants_replacing() const override { return false; }
+  [[nodiscard]] Result<void> append(std::string_view record) override {
+    return journal_ == nullptr ? Result<void>() : journal_->append(record);
+  }
+  [[nodiscard]] Result<void> replace(std::string_view record) override {
+    return journal_ == nullptr ? Result<void>() : journal_->replace(record);
+  }
+  [[nodiscard]] bool is_in_place() const override {
+    return journal_ == nullptr || journal_->is_in_place();
+  }
+  [[nodiscard]] bool wants_replacing() const override {
+    return journal_ != nullptr && journal_->wants_replacing();
+  }
 
  private:
-  std::string record_;
+  const std::string record_;
+  const std::unique_ptr<StateStore> journal_;
 };
 
 }  // namespace vpfs::control

@@ -1,4 +1,5 @@
 // The part of Host that hands it over to another process.
+#include <filesystem>
 #include <utility>
 
 #include <unistd.h>
@@ -47,7 +48,10 @@ Host::Offer Host::offer() {
   }
   offer.state.set("incarnation", control_.incarnation());
   offer.state.set("started_at", static_cast<std::uint64_t>(seconds_since_epoch(started_)));
-  if (config().journal.empty()) offer.state.set("book", live_.state->book().snapshot());
+  offer.state.set("book", live_.state->book().snapshot());
+  if (!config().journal.empty()) {
+    offer.state.set("journal", std::filesystem::absolute(config().journal).string());
+  }
   if (config().history.empty()) offer.state.set("history", administration_.history());
   return offer;
 }

@@ -1,7 +1,9 @@
 #include "control/host/live.h"
 
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,11 @@ Result<std::unique_ptr<StateStore>> open(const std::string& path, std::string_vi
   return std::move(*journal);
 }
 
+bool is_same_journal(const std::string& one, std::string_view other) {
+  std::error_code missing;
+  return std::filesystem::equivalent(one, other, missing);
+}
+
 }  // namespace
 
 Result<Live> Live::load(std::shared_ptr<const HostConfig> file, const Handed* handed) {
@@ -39,8 +46,11 @@ Result<Live> Live::load(std::shared_ptr<const HostConfig> file, const Handed* ha
   const HostConfig& config = *live.file;
   auto journal = open(config.journal, "control.journal", *live.calls);
   VPFS_TRY(journal);
-  if (*journal == nullptr && handed != nullptr && !handed->offered.text("book").empty()) {
-    *journal = std::make_unique<HandedBook>(std::string(handed->offered.text("book")));
+  if (handed != nullptr && !is_same_journal(config.journal, handed->offered.text("journal"))) {
+    std::string book(handed->offered.text("book"));
+    if (!book.empty()) {
+      *journal = std::make_unique<HandedBook>(std::move(book), std::move(*journal));
+    }
   }
   // What is due ends with the first tick. Until then the journal may still be the other's.
   const WallTime due = handed == nullptr ? wall_clock_now() : WallTime();

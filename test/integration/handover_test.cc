@@ -226,5 +226,41 @@ TEST(Handover, ANewProcessThatCannotOpenAllLeavesTheControlSocket) {
   expect_relayed(link, 2);
 }
 
+TEST(Handover, LiveRulesFollowWhenTheJournalIsAnotherOne) {
+  FakeDataServer server;
+  TemporaryDirectory directory;
+  const auto path = [&](const char* name) { return (directory.path() / name).string(); };
+  ProxySettings settings = {.upstream = server.port()};
+  const auto with = [&](const std::string& journal) {
+    settings.control = "socket: " + path("control") + journal;
+    return settings;
+  };
+  const auto ask = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> command = {program("vpfsctl"), "--proxy", path("control")};
+    command.insert(command.end(), words.begin(), words.end());
+    Process asked(command);
+    EXPECT_TRUE(asked.wait(20s)->ok()) << asked.errors();
+    return asked.output();
+  };
+  ProxyProcess proxy(with(", journal: " + path("one")));
+  ask({"rule", "start", "urgent", "jobid=7", "weight=4"});
+  int round = 0;
+  for (const std::string& journal :
+       {", journal: " + path("two"), std::string(), ", journal: " + path("one")}) {
+    SCOPED_TRACE("with" + journal);
+    proxy.use_config(proxy.write_config(with(journal), fmt::format("{}.yaml", ++round)));
+    Process old = proxy.hand_over();
+    expect_end(old);
+    EXPECT_NE(ask({"rule", "list"}).find("urgent"), std::string::npos);
+    ask({"rule", "start", fmt::format("more-{}", round), "jobid=8", "weight=2"});
+  }
+  EXPECT_NE(read_text(path("two")).find("urgent"), std::string::npos);
+  EXPECT_TRUE(proxy.logs("give way to the rules of the process before"));
+  const std::string one = read_text(path("one"));
+  for (const char* rule : {"urgent", "more-1", "more-2", "more-3"}) {
+    EXPECT_NE(one.find(rule), std::string::npos) << rule;
+  }
+}
+
 }  // namespace
 }  // namespace vpfs::test
