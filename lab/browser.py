@@ -95,7 +95,7 @@ class Browser:
         )
 
     def prefer(self, scheme: str) -> None:
-        """"dark" or "light"."""
+        """ "dark" or "light"."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._command("Emulation.setEmulatedMedia", {"features": features})
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from lab.harness import ROOT, Problem, Program, Programs
 
 PATIENCE = 30.0
-USER, ROOT_PASSWORD, PASSWORD = "vpfs", "of-root", "of-vpfs"  # noqa: S105
+USER, ROOT_PASSWORD, PASSWORD = "vpfs", "of-root", "of-vpfs"
 SERVER, CLIENT = "etcd", "etcd-client"  # names of certificates
 
 
@@ -60,9 +60,7 @@ class Etcd:
         self.make_certificates("--nameless", CLIENT)
         self.password_file = programs.work / "etcd.password"
         self.password_file.write_text(PASSWORD + "\n")
-        self._ports = [
-            (programs.reserve_port(), programs.reserve_port()) for _ in range(members)
-        ]
+        self._ports = [(programs.reserve_port(), programs.reserve_port()) for _ in range(members)]
         self.members: list[Program] = []
         self._runs = 0
         self._has_users = False

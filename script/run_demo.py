@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import pathlib
 import shutil
 import sys
@@ -171,6 +172,10 @@ def measure(
     return results, live, measured
 
 
+def has_text(window: Browser, part: str) -> bool:
+    return window.text(part) != ""
+
+
 def take_picture(programs: Programs, address: str, file: pathlib.Path) -> None:
     """Takes one of a proxy's page, as it shows the phases until now. The demo goes on without."""
     try:
@@ -178,7 +183,8 @@ def take_picture(programs: Programs, address: str, file: pathlib.Path) -> None:
         window.resize(1200, 900)
         window.open(address)
         for part in ("#throughput-legend", "#fairness", "#changes"):
-            window.wait_until(lambda part=part: window.text(part) != "", f"{address}: {part}")
+            is_drawn = functools.partial(has_text, window, part)
+            window.wait_until(is_drawn, f"{address}: {part}")
         window.screenshot(file)
         window.close()
     except (Problem, OSError) as error:

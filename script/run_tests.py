@@ -85,9 +85,9 @@ QUICK = Part(
     [Tests("unit", labels="unit|bare|script")],
     targets=["programs", "tests_within_a_process"],
 )
-# Tests within a process are compiled once, for ASan and UBSan, which find more, and tests that start
-# programs run with those of each sanitizer. "bare" ones measure what a sanitizer changes, or compute
-# for long.
+# Tests within a process are compiled once, for ASan and UBSan, which find more. Tests that start
+# programs run with those of each sanitizer. "bare" ones measure what a sanitizer changes, or
+# compute for long.
 DEV = Part(
     "dev",
     [

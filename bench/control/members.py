@@ -95,9 +95,7 @@ class Members:
             "--address",
             *(self._socket(index, "stages") for index in range(count)),
         )
-        self._stages.wait_until(
-            lambda: bool(self.lines("ready")), "ready", PATIENCE + stages / 50
-        )
+        self._stages.wait_until(lambda: bool(self.lines("ready")), "ready", PATIENCE + stages / 50)
         self._await_members()
 
     def _socket(self, index: int, what: str) -> str:
@@ -131,10 +129,8 @@ class Members:
         return program
 
     def lines(self, event: str) -> list[Json]:
-        found = []
-        for line in self._stages.log.read_text().splitlines():
-            if line.startswith("{"):
-                found.append(json.loads(line))
+        written = self._stages.log.read_text().splitlines()
+        found = [json.loads(line) for line in written if line.startswith("{")]
         return [line for line in found if line["event"] == event]
 
     def leader(self) -> int:
@@ -187,8 +183,7 @@ class Members:
             if after.at - before.at > PATIENCE:
                 raise Problem("there are too few cycles")
         each = [
-            1000 * (late - early) / cycles
-            for early, late in zip(before.processes, after.processes)
+            1000 * (late - early) / cycles for early, late in zip(before.processes, after.processes)
         ]
         others = [cost for index, cost in enumerate(each) if index != leader]
         text = log.read_text().splitlines()

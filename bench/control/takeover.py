@@ -161,7 +161,9 @@ class Site:
         wait_until(lambda: self.led_with() >= term, "lease at all proxies")
         time.sleep(SETTLE)
         name = f"change-{term}"
-        self.ctl("rule", "start", name, "jobid=1", "weight=2", f"--coordinator={self.socket(index)}")
+        self.ctl(
+            "rule", "start", name, "jobid=1", "weight=2", f"--coordinator={self.socket(index)}"
+        )
         began = time.monotonic()
         self._members[index].signal(SIGNALS[leader])
         wait_until(lambda: self.led_with() > term, "other leader")

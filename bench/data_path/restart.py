@@ -129,7 +129,9 @@ def shares(policy: str) -> Mapping[str, Mapping[str, object]]:
 class Restarts:
     """Hands over each second second of a run, so that the others can be compared."""
 
-    def __init__(self, programs: Programs, first: Program, config: pathlib.Path, times: int) -> None:
+    def __init__(
+        self, programs: Programs, first: Program, config: pathlib.Path, times: int
+    ) -> None:
         self._programs, self._config, self._times = programs, config, times
         self._running = first
         self._origin = 0.0
@@ -157,9 +159,7 @@ class Restarts:
         successor.wait_for_line("ready", PATIENCE)
         before.wait_until_ended()
         if before.exit_code() != 0:
-            raise Problem(
-                f"{before.name} ended with {before.exit_code()}:\n{before.last_lines()}"
-            )
+            raise Problem(f"{before.name} ended with {before.exit_code()}:\n{before.last_lines()}")
         found = TAKEN_OVER.search(before.log.read_text())
         if found is None:
             raise Problem(f"{before.name} has not handed over:\n{before.last_lines()}")
@@ -189,9 +189,7 @@ def off_percent(lines: Mapping[str, Timeline], begin: float) -> float:
 
 
 def facts(case: Case, result: Json, done: Sequence[HandOver], slots_left: int) -> Row:
-    lines = {
-        entry["name"]: Timeline(entry["timeline"]) for entry in result["applications"]
-    }
+    lines = {entry["name"]: Timeline(entry["timeline"]) for entry in result["applications"]}
     reader = lines["reader"]
     pauses = [reader.longest_ms(each.at, each.at + SECOND) for each in done]
     others = [reader.longest_ms(each.at + SECOND, each.at + 2 * SECOND) for each in done]

@@ -129,7 +129,10 @@ def check(parts: Sequence[Json], status: Sequence[Row]) -> list[Row]:
             " ms",
         ),
         one_at_most(
-            "a recording, for each request", RECORD_NS, rows_of(parts, "record")[0]["ns_of_it"], " ns"
+            "a recording, for each request",
+            RECORD_NS,
+            rows_of(parts, "record")[0]["ns_of_it"],
+            " ns",
         ),
         one_at_most(
             f"p99 of 4 KiB reads with the status of {MANY} / without status",

@@ -89,7 +89,7 @@ class Questions(AbstractContextManager["Questions"]):
                 cwd=self._work,
                 capture_output=True,
                 text=True,
-                preexec_fn=last_of_all,  # noqa: PLW1509
+                preexec_fn=last_of_all,
             )
             if done.returncode != 0:
                 self._problem = done.stderr or f"exit code {done.returncode}"

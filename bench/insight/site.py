@@ -157,7 +157,9 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, size: Size, runs: int) -
         took: dict[str, list[float]] = {way: [] for way in site.ways()}
         for _ in range(runs):
             for way, options in site.ways().items():
-                took[way].append(1000 * site.ask([*options, "why", f"job-{ASKED}", "--since", "10m"]))
+                took[way].append(
+                    1000 * site.ask([*options, "why", f"job-{ASKED}", "--since", "10m"])
+                )
         memory = median([proxy.rss_mib() for proxy in site.proxies])
     return [
         {
