@@ -7,7 +7,7 @@
                         same for folders with threads
   script/test --quick   dev build, unit tests only
   script/test --full    also programs without a sanitizer, GCC with its unit tests, clang-tidy over
-                        every source, ruff and mypy
+                        every source, ruff and mypy, and packages in a system made for them
 
 The last line is 'N passed, N failed', with ', N skipped' if tests were skipped. A failed build
 counts as one failure. So does a part whose tests leave files in their temporary directory. Complete
@@ -50,6 +50,7 @@ CHAOS_MINUTES = 5
 CHAOS_PATIENCE = 900.0  # seconds
 # Builds that run beside something take the time that it leaves.
 IDLE = ("chrt", "--idle", "0")
+PACKAGE_TOOLS = ("dh", "lintian", "mmdebstrap")
 SKIPPED = 77  # the exit code of a check that cannot run here
 
 
@@ -349,23 +350,43 @@ class Runner:
         for part in built:
             self.tests(part)
 
+    def check(self, name: str, log: str, command: list[str]) -> None:
+        """A command that says by its exit code whether all is well, or that it cannot run here."""
+        self.heading(name)
+        watch = Stopwatch()
+        file = LOGS / f"{log}.log"
+        with file.open("wb") as out:
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+        code = watch.finish(process)
+        count = Count(
+            passed=int(code == 0),
+            failed=int(code not in (0, SKIPPED)),
+            skipped=int(code == SKIPPED),
+        )
+        if code != 0:
+            lines = file.read_text(errors="replace").splitlines()
+            print("\n".join(f"        {line}" for line in lines[-TEST_LINES_SHOWN:]))
+        self.took.append(watch.took(name, count.line()))
+        self.total.add(count)
+
     def check_python(self) -> None:
         """ruff and mypy, where they are installed in the versions of pyproject.toml."""
-        self.heading("python: ruff and mypy")
-        watch = Stopwatch()
-        command = [sys.executable, "-B", "test/check_python.py"]
-        done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
-        output = done.stdout + done.stderr
-        (LOGS / "python-checks.log").write_text(output)
-        count = Count(
-            passed=int(done.returncode == 0),
-            failed=int(done.returncode not in (0, SKIPPED)),
-            skipped=int(done.returncode == SKIPPED),
+        self.check(
+            "python: ruff and mypy",
+            "python-checks",
+            [sys.executable, "-B", "test/check_python.py"],
         )
-        if done.returncode != 0:
-            print("\n".join(f"        {line}" for line in output.splitlines()[-TEST_LINES_SHOWN:]))
-        self.took.append(watch.took("python: ruff and mypy", count.line()))
-        self.total.add(count)
+
+    def check_packages(self) -> None:
+        """Packages are made, installed elsewhere, upgraded, and taken away."""
+        missing = [tool for tool in PACKAGE_TOOLS if shutil.which(tool) is None]
+        if missing:
+            print(f"        packages: {', '.join(missing)} is not installed")
+            self.total.skipped += 1
+            return
+        self.check("packages", "packages", ["script/package", "--deb", "--check", "--test"])
 
     def summary(self) -> None:
         for name, output in self.failures[:FAILURES_SHOWN]:
@@ -385,7 +406,7 @@ def main() -> int:
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="dev build and unit tests only")
-    size.add_argument("--full", action="store_true", help="also GCC, clang-tidy, ruff and mypy")
+    size.add_argument("--full", action="store_true", help="also GCC, clang-tidy, ruff, mypy, packages")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 2)
     options = parser.parse_args()
 
@@ -399,6 +420,7 @@ def main() -> int:
         for part in FULL:
             runner.part(part)
         runner.check_python()
+        runner.check_packages()
     runner.summary()
     return 1 if runner.total.failed or not runner.total.passed else 0
 
