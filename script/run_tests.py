@@ -406,7 +406,9 @@ def main() -> int:
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="dev build and unit tests only")
-    size.add_argument("--full", action="store_true", help="also GCC, clang-tidy, ruff, mypy, packages")
+    size.add_argument(
+        "--full", action="store_true", help="also GCC, clang-tidy, ruff, mypy, packages"
+    )
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 2)
     options = parser.parse_args()
 
