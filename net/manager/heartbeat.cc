@@ -26,7 +26,11 @@ Heartbeat::Heartbeat(asio::io_context& context, Alive alive, bool takes_over)
       again_timer_(context) {}
 
 void Heartbeat::start() {
-  if (period_) beat();
+  if (!period_) return;
+  // What the program did before, as taking connections over, tells nothing of its threads.
+  (void)alive_();
+  (void)manager_->try_to_tell("WATCHDOG=1\n");
+  beat_later();
 }
 
 void Heartbeat::stop() {
