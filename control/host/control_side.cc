@@ -153,6 +153,10 @@ Result<void> ControlSide::reload(const HostConfig& config) {
   return {};
 }
 
+void ControlSide::reopen_audit() {
+  if (port_ != nullptr) port_->reopen_audit();
+}
+
 std::optional<DialledCoordinator> ControlSide::coordinator() const {
   return port_ == nullptr ? std::nullopt : port_->coordinator();
 }

@@ -59,6 +59,8 @@ class ControlSide final : public Owner {
   void introduce(const HostConfig& config, const std::string& address);
   // Opens the control port if there is none yet.
   [[nodiscard]] Result<void> reload(const HostConfig& config);
+  // The log was renamed.
+  void reopen_audit();
   // Closes the ports. No request comes after it.
   void stop();
   // The same, but the listeners are another process's from now on.

@@ -131,6 +131,7 @@ void Host::await_signal() {
       write_status();
     } else if (signal == SIGUSR2) {
       reopen_log();
+      control_.reopen_audit();
     } else if (signal == SIGHUP) {
       run_or_defer([this] { reload([](const auto&) {}); });  // it is in the log
     } else if (program_.draining()) {

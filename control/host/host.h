@@ -57,7 +57,7 @@ class Host {
   [[nodiscard]] Result<void> open(const std::string& address);
   // Serves until stop(), then closes the ports. SIGTERM and SIGINT have the program drain, and end
   // it at once when it does already. SIGUSR1 writes the status file, SIGUSR2 opens the log file
-  // anew, SIGHUP reloads the configuration file.
+  // and the audit log anew, SIGHUP reloads the configuration file.
   void run();
   void stop() { context_.stop(); }
 

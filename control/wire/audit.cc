@@ -59,6 +59,13 @@ Result<void> Audit::open(const std::string& path) {
   return {};
 }
 
+void Audit::reopen() {
+  std::unique_lock lock(mutex_);
+  const std::string path = path_;
+  lock.unlock();
+  if (const Result<void> opened = open(path); !opened) spdlog::error("{}", opened.error().message);
+}
+
 void Audit::record(const Caller& caller, std::string_view command, std::string_view result,
                    bool refused) {
   const std::lock_guard lock(mutex_);

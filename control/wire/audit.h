@@ -35,6 +35,8 @@ class Audit {
   // Writes to this file from now on ("": nowhere), opened anew even if it is the same, as after a
   // rotation of logs. On an error everything stays as it was.
   [[nodiscard]] Result<void> open(const std::string& path);
+  // The same path anew. A problem is logged, and lines go where they went. The thread of open().
+  void reopen();
 
   void record(const Caller& caller, std::string_view command, std::string_view result,
               bool refused);

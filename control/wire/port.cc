@@ -73,6 +73,10 @@ Result<void> Port::reload(const PortConfig& config) {
   return {};
 }
 
+void Port::reopen_audit() {
+  state_->audit().reopen();
+}
+
 const PortCounters& Port::counters() const {
   return state_->counters();
 }

@@ -60,6 +60,9 @@ class Port {
   // their rights are the new ones. On an error everything stays as it was.
   [[nodiscard]] Result<void> reload(const PortConfig& config);
 
+  // Opens the audit log alone anew. A problem is logged, and lines go where they went.
+  void reopen_audit();
+
   [[nodiscard]] const PortCounters& counters() const;
   // The coordinator that this port connects to. Any thread.
   [[nodiscard]] std::optional<DialledCoordinator> coordinator() const;

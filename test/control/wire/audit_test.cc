@@ -66,7 +66,7 @@ TEST_F(AuditTest, GoesOnInANewFileAfterARotationAndAppendsToOneThatIsThere) {
   audit.record(kAlice, "one", "ok", false);
   std::filesystem::rename(path_, path_ + ".1");
   audit.record(kAlice, "two", "ok", false);
-  ASSERT_TRUE(audit.open(path_));
+  audit.reopen();
   audit.record(kAlice, "three", "ok", false);
   ASSERT_TRUE(audit.open(path_));
   audit.record(kAlice, "four", "ok", false);
@@ -82,6 +82,17 @@ TEST_F(AuditTest, AFileThatCannotBeOpenedIsAnErrorAndTheOldOneStays) {
   EXPECT_THAT(opened.error().message, ::testing::HasSubstr("control.audit: "));
   audit.record(kAlice, "one", "ok", false);
   EXPECT_EQ(lines_of(path_).size(), 1U);
+}
+
+TEST_F(AuditTest, AFileThatCannotBeOpenedAnewIsWrittenOn) {
+  Audit audit(clock_);
+  audit.reopen();  // there is none
+  ASSERT_TRUE(audit.open(path_));
+  std::filesystem::rename(path_, path_ + ".1");
+  std::filesystem::create_directory(path_);
+  audit.reopen();
+  audit.record(kAlice, "one", "ok", false);
+  EXPECT_EQ(lines_of(path_ + ".1").size(), 1U);
 }
 
 TEST_F(AuditTest, LinesThatADiskHasNoRoomForAreCounted) {
