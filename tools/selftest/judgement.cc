@@ -60,6 +60,8 @@ std::optional<CostFit> costs_of(const Record& record) {
                       .size = phase.size,
                       .requests_per_second = each.requests_per_second()});
   }
+  const auto is_idle = [](const CostPoint& each) { return each.requests_per_second <= 0; };
+  if (std::ranges::any_of(points, is_idle)) return std::nullopt;
   return fit_costs(points);
 }
 
@@ -67,6 +69,7 @@ std::optional<DepthAdvice> depth_of(const Record& record, const Findings& findin
   if (findings.depths.empty()) return std::nullopt;
   DepthAdvice advice;
   const std::vector<DepthRow>& rows = findings.depths;
+  if (most(rows, &DepthRow::read) <= 0 || most(rows, &DepthRow::write) <= 0) return std::nullopt;
   advice.enough = std::max(enough(rows, &DepthRow::read), enough(rows, &DepthRow::write));
   advice.of = std::max(most(rows, &DepthRow::read), most(rows, &DepthRow::write));
   advice.requests = 2 * advice.enough;
@@ -94,15 +97,21 @@ RatioFinding ratio_of(const Record& record, const Measurement& measurement,
   RatioFinding finding = {.wanted = weights[0] / weights[1], .not_judged = ""};
   const auto first = static_cast<double>(measurement.applications[0].bytes);
   const auto second = static_cast<double>(measurement.applications[1].bytes);
+  const auto size = static_cast<double>(measurement.phase.size.count);
+  const auto depth = static_cast<double>(record.proxy.depth_requests + 1);
+  const double lag = 2 * depth * size * (1.0 / weights[0] + 1.0 / weights[1]);
   if (second <= 0 || first <= 0) {
-    finding.not_judged = "an application got nothing in the time that was measured";
+    finding.one_got_nothing = std::max(first / weights[0], second / weights[1]) > lag;
+    if (finding.one_got_nothing) {
+      finding.error = -1;
+      finding.allowed = kTolerated;
+    } else {
+      finding.not_judged = "an application got nothing in the time that was measured";
+    }
     return finding;
   }
   finding.got = first / second;
   finding.error = finding.got / finding.wanted - 1;
-  const auto size = static_cast<double>(measurement.phase.size.count);
-  const auto depth = static_cast<double>(record.proxy.depth_requests + 1);
-  const double lag = 2 * depth * size * (1.0 / weights[0] + 1.0 / weights[1]);
   finding.allowed = std::max(kTolerated, lag / std::min(first / weights[0], second / weights[1]));
   finding.holds = std::abs(finding.error) <= finding.allowed;
   if (share &&
@@ -134,6 +143,7 @@ std::optional<PathFinding> path_of(const Record& record) {
   for (const Measurement& each : record.measurements) {
     if (each.phase.purpose != Purpose::path_cost) continue;
     const bool direct = each.phase.path == Path::direct;
+    if (each.applications[0].requests == 0) return std::nullopt;
     ++seen;
     // The means of two.
     if (each.phase.in_flight == 1) {

@@ -23,11 +23,12 @@ struct DepthRow {
 
 struct RatioFinding {
   unsigned wanted = 1;  // so many times the other's
-  double got = 0;
-  double error = 0;    // relative
-  double allowed = 0;  // by theory, in the time that was measured
+  double got = 0;       // 0 if one got nothing
+  double error = 0;     // relative
+  double allowed = 0;   // by theory, in the time that was measured
   bool holds = false;
-  std::string not_judged;  // why
+  bool one_got_nothing = false;  // while the other got more than theory allows
+  std::string not_judged;        // why
 };
 
 struct LimitFinding {

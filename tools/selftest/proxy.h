@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -10,11 +12,16 @@
 
 namespace vpfs::selftest {
 
-// What has been done for some virtual PFSes since the proxy started.
 struct Done {
   std::uint64_t requests = 0;
   std::uint64_t bytes = 0;
 };
+
+// What has been done for each virtual PFS (its id and generation) that is there now.
+using DoneFor = std::map<std::pair<std::uint32_t, std::uint32_t>, Done>;
+
+// What was done in between. Those that have come count whole, and those that have gone not at all.
+[[nodiscard]] Done done_between(const DoneFor& before, const DoneFor& after);
 
 struct LiveRule {
   std::string name;
@@ -30,8 +37,8 @@ struct ProxyState {
   bool draining = false;
   bool sees_all = true;  // the caller may see all virtual PFSes
   bool coordinated = false;
-  Done own;  // of the virtual PFSes of self-tests
-  Done others;
+  DoneFor own;  // the virtual PFSes of self-tests
+  DoneFor others;
   std::vector<LiveRule> rules;  // of self-tests
 };
 

@@ -27,10 +27,11 @@ struct Rates {
   double requests = 0;
 };
 
-Rates rates(const Done& before, const Done& after, Duration time) {
+Rates rates(const DoneFor& before, const DoneFor& after, Duration time) {
   const double seconds = std::max(in_seconds(time), 1e-3);
-  return {.bytes = static_cast<double>(after.bytes - before.bytes) / seconds,
-          .requests = static_cast<double>(after.requests - before.requests) / seconds};
+  const Done done = done_between(before, after);
+  return {.bytes = static_cast<double>(done.bytes) / seconds,
+          .requests = static_cast<double>(done.requests) / seconds};
 }
 
 std::string in_words(const Rates& rates) {
@@ -80,6 +81,7 @@ class Run {
   [[nodiscard]] Result<void> check_path(const Phase& phase, const ProxyState& before,
                                         const ProxyState& after) const;
   [[nodiscard]] Result<void> check_others(const Rates& others, const Measurement& own) const;
+  [[nodiscard]] double most_written(const Phase& phase) const;
   [[nodiscard]] BytesPerSecond limit_of(const Phase& phase) const;
 
   const Settings& settings_;
@@ -128,15 +130,20 @@ std::vector<Phase> Run::phases() {
   return plan(input);
 }
 
-// Half of what the applications last got through the proxy.
-BytesPerSecond Run::limit_of(const Phase& phase) const {
-  if (phase.purpose != Purpose::limit) return {};
+// MiB/s of such requests in a measurement before.
+double Run::most_written(const Phase& phase) const {
   double most = 0;
   for (const Measurement& each : record_.measurements) {
     const bool counts = each.phase.size == phase.size && !each.phase.reads;
     if (counts) most = std::max(most, each.mib_per_second());
   }
-  const auto half = static_cast<std::uint64_t>(most / 2 * static_cast<double>(kMiB));
+  return most;
+}
+
+// Half of what was got before.
+BytesPerSecond Run::limit_of(const Phase& phase) const {
+  if (phase.purpose != Purpose::limit) return {};
+  const auto half = static_cast<std::uint64_t>(most_written(phase) / 2 * static_cast<double>(kMiB));
   const std::uint64_t share = settings_.share ? settings_.share->count / 2 : half;
   // In whole KiB, as people would write it.
   return {std::max(std::min(half, share) / kKiB, std::uint64_t{1}) * kKiB};
@@ -153,7 +160,7 @@ Result<void> Run::check_load(const Phase& phase, const load::RunResult& result) 
 
 Result<void> Run::check_path(const Phase& phase, const ProxyState& before,
                              const ProxyState& after) const {
-  const std::uint64_t seen = after.own.requests - before.own.requests;
+  const std::uint64_t seen = done_between(before.own, after.own).requests;
   if (phase.path == Path::direct && seen > 0) {
     return fail(fmt::format("--direct {} leads through the proxy too: it saw {} of the requests",
                             settings_.direct, seen));
@@ -208,6 +215,10 @@ Result<Record> Run::all() {
   VPFS_TRY(rules_.start(means_.self));
   for (const Phase& phase : phases()) {
     if (means_.stopped()) return fail("stopped by a signal");
+    if (phase.purpose == Purpose::limit && most_written(phase) <= 0) {
+      record_.no_limit = "no write ended before, so there is no rate to take half of";
+      continue;
+    }
     VPFS_TRY(measure(phase));
   }
   VPFS_TRY(rules_.end());

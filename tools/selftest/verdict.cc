@@ -1,7 +1,11 @@
 #include "tools/selftest/verdict.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -12,6 +16,15 @@ using Kind = VerdictLine::Kind;
 
 constexpr double kBadModel = 0.25;
 constexpr double kBusyLoad = 1.8;  // of its two threads
+constexpr std::string_view kIdle = "no request ended in a measurement: give it more --minutes";
+
+// Whether nothing ended in a measurement of this kind.
+bool has_idle(const Record& record, std::initializer_list<Purpose> purposes) {
+  return std::ranges::any_of(record.measurements, [&](const Measurement& each) {
+    return std::ranges::find(purposes, each.phase.purpose) != purposes.end() &&
+           each.requests_per_second() <= 0;
+  });
+}
 
 double microseconds(Duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
@@ -38,6 +51,10 @@ std::string other_reason(const Record& record) {
 VerdictLine line_of(const RatioFinding& ratio, const Record& record) {
   if (!ratio.not_judged.empty()) {
     return {Kind::unknown, fmt::format("{}:1 was not judged: {}", ratio.wanted, ratio.not_judged)};
+  }
+  if (ratio.one_got_nothing) {
+    return {Kind::bad, fmt::format("{}:1 does not hold: one of the two got nothing{}", ratio.wanted,
+                                   other_reason(record))};
   }
   const std::string measured =
       fmt::format("it was {:.2f}:1, which is {:.1f} % off", ratio.got, 100 * std::abs(ratio.error));
@@ -129,7 +146,9 @@ std::vector<VerdictLine> verdict(const Record& record, const Findings& findings,
     lines.push_back({Kind::unknown, "a limit was not measured: " + record.no_limit});
   }
   if (findings.path) lines.push_back(line_of(*findings.path));
-  if (!findings.path && !shared) {
+  if (!findings.path && has_idle(record, {Purpose::path_cost})) {
+    lines.push_back({Kind::unknown, "what the proxy costs was not judged: " + std::string(kIdle)});
+  } else if (!findings.path && !shared) {
     lines.push_back(
         {Kind::unknown, "what the proxy costs was not measured: give --direct ADDRESS"});
   }
@@ -140,7 +159,12 @@ std::vector<VerdictLine> verdict(const Record& record, const Findings& findings,
                      "depth and costs were not judged: the self-test was held to a share, so the "
                      "server did not show what it can do"});
   }
-  if (findings.depth && !findings.costs) {
+  if (!findings.depth && !findings.depths.empty()) {
+    lines.push_back({Kind::unknown, "depth was not judged: " + std::string(kIdle)});
+  }
+  if (!findings.costs && !shared && has_idle(record, {Purpose::depth, Purpose::cost})) {
+    lines.push_back({Kind::unknown, "costs were not judged: " + std::string(kIdle)});
+  } else if (findings.depth && !findings.costs) {
     lines.push_back({Kind::unknown,
                      "costs: larger requests took no longer, so something else than the server was "
                      "the bound"});

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -35,11 +36,13 @@ ExitCode failed(const std::string& problem, ExitCode code = ExitCode::refused) {
   return code;
 }
 
-void add(const control::VirtualPfs& virtual_pfs, selftest::Done& done) {
+selftest::Done done_for(const control::VirtualPfs& virtual_pfs) {
+  selftest::Done done;
   for (const control::Amount& each : {virtual_pfs.read(), virtual_pfs.write()}) {
     done.requests += each.requests();
     done.bytes += each.bytes();
   }
+  return done;
 }
 
 class AskedProxy final : public selftest::TestedProxy {
@@ -64,7 +67,8 @@ class AskedProxy final : public selftest::TestedProxy {
                         .others = {},
                         .rules = {}};
     for (const control::VirtualPfs& each : stats.virtual_pfs()) {
-      add(each, each.name().starts_with(selftest::kMark) ? state.own : state.others);
+      const bool is_own = each.name().starts_with(selftest::kMark);
+      (is_own ? state.own : state.others)[{each.id(), each.generation()}] = done_for(each);
     }
     for (const control::RuleState& each : stats.rules()) {
       if (!each.name().starts_with(selftest::kMark) || each.origin() == "file") continue;
@@ -118,21 +122,43 @@ class AskedProxy final : public selftest::TestedProxy {
   Outcome last_ = Outcome::refused;
 };
 
-// A file that is opened before the measurements, so that a mistake does not cost them.
+// A file that is opened before the measurements, so that a mistake does not cost them. One that is
+// there stays until the new one is whole. A device or a pipe is written as it is.
 class ResultFile {
  public:
+  ResultFile() = default;
+  ~ResultFile() {
+    if (!unfinished_.empty()) (void)std::remove(unfinished_.c_str());
+  }
+  ResultFile(const ResultFile&) = delete;
+  ResultFile& operator=(const ResultFile&) = delete;
+
   [[nodiscard]] Result<void> open(const std::string& path) {
     if (path.empty()) return {};
     path_ = path;
-    file_.open(path, std::ios::trunc);
-    return file_ ? Result<void>() : cannot();
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    const bool is_special =
+        std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+    // A link stays one.
+    target_ = std::filesystem::weakly_canonical(path, error).string();
+    if (is_special || error) target_ = path;
+    const std::string opened = is_special ? path : target_ + ".unfinished";
+    file_.open(opened, std::ios::trunc);
+    if (!file_) return cannot();
+    if (!is_special) unfinished_ = opened;
+    return {};
   }
   [[nodiscard]] Result<void> write(const std::string& text) {
     if (path_.empty()) return {};
     errno = 0;
     file_ << text;
     file_.close();
-    return file_ ? Result<void>() : cannot();
+    if (!file_) return cannot();
+    if (unfinished_.empty()) return {};
+    if (std::rename(unfinished_.c_str(), target_.c_str()) != 0) return cannot();
+    unfinished_.clear();
+    return {};
   }
 
  private:
@@ -142,6 +168,8 @@ class ResultFile {
   }
 
   std::string path_;
+  std::string target_;      // where it leads to
+  std::string unfinished_;  // the file beside it; "": there is none
   std::ofstream file_;
 };
 

@@ -100,13 +100,44 @@ TEST(Judgement, TooFewRequestsAreNotJudged) {
   EXPECT_THAT(lines(findings, Kind::unknown), HasSubstr("MiB/s was not judged: too few requests"));
 }
 
-TEST(Judgement, AnApplicationThatGotNothingIsNotJudged) {
+TEST(Judgement, WhereNeitherGotMuchOneThatGotNothingIsNotJudged) {
   Record record = MadeServer().record(made_input());
   for (Measurement& each : record.measurements) {
-    if (each.phase.purpose == Purpose::weights) each.applications[1] = {};
+    if (each.phase.purpose != Purpose::weights) continue;
+    each.applications[0].bytes = 2 * each.phase.size.count;
+    each.applications[1] = {};
   }
   const Findings findings = judge(record, std::nullopt);
+  EXPECT_TRUE(findings.good());
   EXPECT_THAT(lines(findings, Kind::unknown), HasSubstr("an application got nothing"));
+}
+
+TEST(Judgement, OneThatGetsNothingBesideAnotherIsBad) {
+  for (const std::size_t starved : {std::size_t{0}, std::size_t{1}}) {
+    Record record = MadeServer().record(made_input());
+    for (Measurement& each : record.measurements) {
+      if (each.phase.purpose == Purpose::weights) each.applications[starved] = {};
+    }
+    const Findings findings = judge(record, std::nullopt);
+    EXPECT_FALSE(findings.good());
+    EXPECT_THAT(lines(findings, Kind::bad),
+                HasSubstr("2:1 does not hold: one of the two got nothing"));
+  }
+}
+
+TEST(Judgement, WhereNoRequestEndedThereIsNoAdvice) {
+  Record record = MadeServer().record(made_input());
+  for (Measurement& each : record.measurements) {
+    if (each.phase.purpose == Purpose::weights || each.phase.purpose == Purpose::limit) continue;
+    each.applications[0] = {};
+  }
+  const Findings findings = judge(record, std::nullopt);
+  EXPECT_TRUE(findings.good());
+  EXPECT_FALSE(findings.depth || findings.costs || findings.path);
+  const std::string unknown = lines(findings, Kind::unknown);
+  EXPECT_THAT(unknown, HasSubstr("depth was not judged: no request ended"));
+  EXPECT_THAT(unknown, HasSubstr("costs were not judged: no request ended"));
+  EXPECT_THAT(unknown, HasSubstr("what the proxy costs was not judged: no request ended"));
 }
 
 TEST(Judgement, ALimitThatIsPassedOrNotReachedIsBad) {

@@ -27,7 +27,8 @@ class FakeProxy final : public TestedProxy {
   Result<ProxyState> state() override {
     now += in_between;
     now_state.at = now;
-    now_state.others.bytes += others_bytes;
+    now_state.others[{1, others_generation}].bytes += others_bytes;
+    if (others_retire) now_state.others.clear();
     ProxyState state = now_state;
     for (const auto& [name, rule] : rules) state.rules.push_back({name, rule.condition});
     return state;
@@ -62,6 +63,8 @@ class FakeProxy final : public TestedProxy {
   Duration in_between = 1s;
   std::uint64_t others_bytes = 0;  // in between
   bool refuses = false;
+  bool others_retire = false;
+  std::uint32_t others_generation = 1;
 };
 
 class SelftestRun : public ::testing::Test {
@@ -104,12 +107,12 @@ class SelftestRun : public ::testing::Test {
     result.duration = each.duration;
     for (const load::ApplicationSettings& application : each.applications) {
       load::Meter::Totals totals;
-      totals.requests = 1000;
-      totals.bytes = 1000 * application.size.count;
+      totals.requests = requests;
+      totals.bytes = requests * application.size.count;
       totals.errors = errors;
       result.totals.push_back(totals);
       const bool through = each.file_system == settings.on ? is_in_front : direct_leads_through;
-      if (through) proxy.now_state.own.requests += 1000;
+      if (through) proxy.now_state.own[{2, 1}].requests += 1000;
     }
     clock.set(clock.now() + each.run_length());
     return result;
@@ -124,6 +127,7 @@ class SelftestRun : public ::testing::Test {
   bool direct_leads_through = false;
   bool stopped = false;
   std::uint64_t errors = 0;
+  std::uint64_t requests = 1000;  // of each application
   pid_t dead = 0;
 };
 
@@ -188,6 +192,31 @@ TEST_F(SelftestRun, ABusySystemIsMeasuredIfToldTo) {
   proxy.others_bytes = 100 * kMiB;
   beside_others(50 * kMiB);
   EXPECT_TRUE(run());
+}
+
+TEST_F(SelftestRun, AJobThatHasGoneCountsNothing) {
+  proxy.now_state.others[{1, 1}] = {.requests = 1000, .bytes = 100 * kMiB};
+  on_load = [this](const load::LoadSettings&) { proxy.others_retire = loads.size() == 5; };
+  EXPECT_EQ(problem(), "");
+}
+
+TEST_F(SelftestRun, AJobThatHasComeCountsWhole) {
+  proxy.now_state.others[{1, 1}] = {.requests = 1000, .bytes = 100 * kMiB};
+  on_load = [this](const load::LoadSettings&) {
+    if (loads.size() != 5) return;
+    proxy.others_generation = 2;  // its place is another's now
+    proxy.now_state.others = {{{1, 2}, {.requests = 1000, .bytes = 200000 * kMiB}}};
+  };
+  EXPECT_THAT(problem(), HasSubstr("others have begun to use the server"));
+  EXPECT_THAT(loads, SizeIs(5));
+}
+
+TEST_F(SelftestRun, WithoutARateThereIsNoLimit) {
+  on_load = [this](const load::LoadSettings&) { requests = 0; };
+  const Result<Record> record = run();
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_THAT(record->no_limit, HasSubstr("no rate to take half of"));
+  EXPECT_NE(record->measurements.back().phase.purpose, Purpose::limit);
 }
 
 TEST_F(SelftestRun, ItEndsWhenOthersBegin) {

@@ -1,6 +1,7 @@
 // vpfsctl selftest at a real vpfs-proxy in front of vpfs-server.
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -158,10 +159,12 @@ TEST_F(SelftestProgram, ABusySystemIsLeftAloneUnlessToldOtherwise) {
                                   "file_size: 4 MiB}\n",
                   .verify = false});
   ASSERT_TRUE(others.wait_until_begun());
-  const Outcome refused = selftest({"--on", on(), "--minutes", "0.02"});
+  const std::string report = directory_.write("report.json", "an earlier one");
+  const Outcome refused = selftest({"--on", on(), "--minutes", "0.02", "--report", report});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.errors, HasSubstr("stor0 is busy: others do"));
-  const std::string report = directory_.path() / "report.json";
+  EXPECT_EQ(read_text(report), "an earlier one");
+  EXPECT_FALSE(std::filesystem::exists(report + ".unfinished"));
   const Outcome told = selftest(
       {"--on", on(), "--minutes", "0.03", "--busy", "--share", "40MiB/s", "--report", report});
   EXPECT_THAT(told.output, HasSubstr("self-test of stor0")) << told.errors;
