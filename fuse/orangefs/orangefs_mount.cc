@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "base/log/log.h"
 #include "base/result.h"
 
 namespace vpfs::fuse::pvfs {
@@ -50,7 +51,7 @@ OrangefsMount::OrangefsMount(const MountOptions& options, const Clock& clock)
     : options_(options),
       clock_(clock),
       jobs_(options.jobs, clock),
-      signals_(context_, SIGTERM, SIGINT),
+      signals_(context_, SIGTERM, SIGINT, SIGUSR2),
       timer_(context_),
       heartbeat_(context_, [this] { return has_turned(); }),
       held_(bounds_for(options)) {}
@@ -126,15 +127,22 @@ Result<void> OrangefsMount::start() {
 void OrangefsMount::run() {
   // There is nothing to reload, and no terminal to lose.
   (void)std::signal(SIGHUP, SIG_IGN);
-  signals_.async_wait([this](std::error_code error, int /*signal*/) {
-    if (!error) drain();
-  });
+  await_signal();
   heartbeat_.start();
   context_.run();
   if (ended_) return;
   // Processes have files open, and nothing else ends what waits for them.
   spdlog::shutdown();
   std::_Exit(0);
+}
+
+void OrangefsMount::await_signal() {
+  signals_.async_wait([this](std::error_code error, int signal) {
+    if (error) return;
+    if (signal != SIGUSR2) return drain();
+    reopen_log();
+    await_signal();
+  });
 }
 
 bool OrangefsMount::has_turned() {

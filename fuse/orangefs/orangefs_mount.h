@@ -31,13 +31,15 @@ class OrangefsMount {
 
   // From then on the mount answers.
   [[nodiscard]] Result<void> start();
-  // Serves until it is unmounted, from outside or after SIGTERM or SIGINT.
+  // Serves until it is unmounted, from outside or after SIGTERM or SIGINT. SIGUSR2 opens the log
+  // file anew.
   void run();
 
  private:
   OrangefsMount(const MountOptions& options, const Clock& clock);
   [[nodiscard]] Result<void> connect(const Clock& clock);
   [[nodiscard]] bool has_turned();
+  void await_signal();
   void drain();
   // Waits for what is still under way, and ends.
   void finish_by(TimePoint deadline);
