@@ -137,7 +137,7 @@ class CoordinatorAttacks : public ::testing::Test {
   void judge() {
     honest_.request_stop();
     honest_.join();
-    EXPECT_EQ(lost_, 0) << "an honest stage lost its connection";
+    EXPECT_EQ(lost_, 0) << "an honest stage lost its connection\n" << coordinator_.errors();
     coordinator_.stop();
     std::map<std::uint64_t, double> took;
     for (const Cycle& each : coordinator_.cycles()) took[each.number] = each.milliseconds;
