@@ -80,7 +80,7 @@ def tasks_of(content: object) -> list[dict]:
     """All tasks of a file, with those of blocks."""
     found = []
     for each in content if isinstance(content, list) else []:
-        found += [each, *tasks_of(each.get("block"))]
+        found += [each, *tasks_of(each.get("block")), *tasks_of(each.get("rescue"))]
     return found
 
 
