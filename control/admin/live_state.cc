@@ -160,6 +160,13 @@ Result<void> LiveState::keep(const std::string& record) {
   return store_->append(record);
 }
 
+void LiveState::catch_up() {
+  if (store_ == nullptr || is_kept()) return;
+  const Result<void> replaced = store_->replace(book_.snapshot());
+  is_behind_ = !replaced;
+  if (!replaced) spdlog::error("control.journal: {}", replaced.error().message);
+}
+
 void LiveState::keep_small() {
   if (store_ == nullptr || is_behind_ || !store_->wants_replacing()) return;
   const Result<void> replaced = store_->replace(book_.snapshot());

@@ -53,6 +53,12 @@ class LiveState {
   void commit(const stage::BookOperation& operation, const stage::ParsedRules* read = nullptr);
   // The records lack something that the book has.
   [[nodiscard]] bool is_behind() const { return is_behind_; }
+  // The journal has all of the book, and is where the next start looks for it.
+  [[nodiscard]] bool is_kept() const {
+    return store_ != nullptr && !is_behind_ && store_->is_in_place();
+  }
+  // Writes the book if it is not kept. If that fails, the next change tries again.
+  void catch_up();
   // What ends by itself by now; nothing: nothing is due.
   [[nodiscard]] std::optional<stage::BookOperation> due(WallTime now) const {
     return book_.expire(now);

@@ -156,14 +156,14 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
 bool Coordinator::is_led_by_another(const StageHello& hello) const {
   if (hello.term > state_.term()) return true;
   // The terms of members are their leader's.
-  return hello.term == state_.term() && !part_ && !led_.contains(hello.name);
+  return hello.term == state_.term() && !part_ && !led_.contains(hello.incarnation);
 }
 
 control::Error Coordinator::need_later_term(const StageHello& hello) {
   const std::string problem = fmt::format(
       "{} has applied cycles of term {}{}, and this coordinator has term {}", hello.name,
       hello.term, hello.term == state_.term() ? " of another one" : "", state_.term());
-  if (later_term_.may_begin()) {
+  if (later_term_.may_begin() && hello.term < members::kLargestFirstTerm) {
     later_term_.need_above(hello.term, hello.name);
     return make_error(control::Error::OUTDATED, "term", problem + ": it begins a later one");
   }
@@ -348,7 +348,7 @@ void Coordinator::take_view(const control::MemberView& told, const ParentLink::D
 
 void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
-  led_.insert(hello.name);
+  led_.insert(hello.incarnation);
   if (!hello.cost_model.empty()) ++cost_models_[hello.cost_model];
   if (views_) views_->joined(stage, hello);
   site_->joined(stage);

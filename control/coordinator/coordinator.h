@@ -136,7 +136,8 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   allocation::CycleState state_;
   CycleRunner runner_;
   LaterTerm later_term_;
-  std::set<std::string> led_;  // stages that were sent cycles in this term
+  // Incarnations of stages that were sent cycles in this term.
+  std::set<std::uint64_t> led_;
   std::unique_ptr<StageLinks> links_;
   std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
   std::unique_ptr<ParentLink> parent_;        // of an aggregator

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "control/handover/channel.h"
+#include "net/manager/manager_socket.h"
 #include "net/unix_socket.h"
 
 namespace vpfs::control {
@@ -70,7 +71,7 @@ class Giver {
 
   // Sends what comes to a boundary later, until nothing is left.
   void send_the_rest() {
-    const TimePoint end = now() + times_.drain;
+    const TimePoint end = program_.may_close_parts() ? now() + times_.drain : TimePoint::max();
     while (program_.left() > 0 && now() < end) {
       bool arrive = true;
       for (PackedParcel& each : program_.wait_for_more(kBetweenChanges)) {
@@ -154,6 +155,8 @@ class Giver {
       return given;
     }
     done_.paused = now() - begin;
+    // The new process may be slow to say it, and this one may end at once.
+    net::tell_main_process(done_.pid);
     program_.leave(done_);
     return {};
   }

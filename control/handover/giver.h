@@ -69,6 +69,8 @@ class GivingProgram {
   // Parts that are still here, and what they are in a line of the log: "connections".
   [[nodiscard]] virtual std::size_t left() = 0;
   [[nodiscard]] virtual std::string_view kind_of_parts() const = 0;
+  // Whether what is left after restart.drain may be closed.
+  [[nodiscard]] virtual bool may_close_parts() const { return true; }
 
  protected:
   ~GivingProgram() = default;
@@ -82,7 +84,7 @@ struct HandoverTimes {
   // For the taker to take on what it is sent, from the end of the patience on; and for each message
   // that follows later.
   Duration taken = std::chrono::seconds(3);
-  Duration drain = std::chrono::minutes(5);  // restart.drain
+  Duration drain = std::chrono::minutes(5);  // restart.drain; for parts that may be closed
 };
 
 // Hands the program over to the peer of the socket, and returns when nothing is left of it. An

@@ -121,6 +121,7 @@ void Predecessor::stop() {
 }
 
 void Predecessor::receive_the_rest(Later later) {
+  inherited_.clear();  // what this configuration has no use for
   const SignalBlock blocked;
   rest_ = std::jthread([this, later = std::move(later)](const std::stop_token& stop) {
     while (!stop.stop_requested()) {

@@ -98,7 +98,10 @@ Result<void> Host::open(const std::string& address) {
 }
 
 void Host::run() {
-  if (handed_) administration_.tick();
+  if (handed_) {
+    live_.state->catch_up();
+    administration_.tick();
+  }
   handed_.reset();
   inherited_ = nullptr;
   if (const Result<void> started = control_.start(); !started) {
@@ -110,7 +113,7 @@ void Host::run() {
   arm_ends();
   heartbeat_.start();
   context_.run();
-  if (hand_ != Hand::left) control_.stop();
+  control_.stop();
 }
 
 void Host::finish() {

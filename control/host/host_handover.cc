@@ -49,9 +49,9 @@ Host::Offer Host::offer() {
   offer.state.set("incarnation", control_.incarnation());
   offer.state.set("started_at", static_cast<std::uint64_t>(seconds_since_epoch(started_)));
   offer.state.set("book", live_.state->book().snapshot());
-  if (!config().journal.empty()) {
-    offer.state.set("journal", std::filesystem::absolute(config().journal).string());
-  }
+  std::error_code lost;
+  const auto journal = std::filesystem::absolute(config().journal, lost);
+  if (!lost && live_.state->is_kept()) offer.state.set("journal", journal.string());
   if (config().history.empty()) offer.state.set("history", administration_.history());
   return offer;
 }

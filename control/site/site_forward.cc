@@ -174,6 +174,16 @@ void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
   if (--run->missing == 0) finish(*run);
 }
 
+// The stage has said so, or its connection ended and it does no harm to ask twice.
+bool SiteForward::may_ask_again(const Run& run, const std::string& name,
+                                const Envelope& answer) const {
+  if (is_of_another_process(answer)) return true;
+  if (!answer.has_error() || answer.error().place() != StageRequests::kNotReached) return false;
+  if (control::needed_right(run.request.request()) == control::Rights::change) return false;
+  const std::vector<std::string> just_left = requests_.just_left();
+  return std::ranges::find(just_left, name) != just_left.end();
+}
+
 void SiteForward::ask_again(const std::shared_ptr<Run>& run, const std::string& name, bool named) {
   ++run->missing;
   requests_.wait_for(name, [this, run, name, named] {
@@ -210,7 +220,7 @@ void SiteForward::ask(const std::shared_ptr<Run>& run, const SiteStages::Member&
                   StageHello whose;
                   whose.name = name;
                   whose.address = address;
-                  if (is_of_another_process(answer) && run->asked_again.insert(name).second) {
+                  if (may_ask_again(*run, name, answer) && run->asked_again.insert(name).second) {
                     ask_again(run, name, true);
                   } else {
                     came(*run, {.hello = &whose}, answer);

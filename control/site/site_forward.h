@@ -50,6 +50,8 @@ class SiteForward {
   struct Run;
 
   void start(const control::Forward& request, bool is_of_others, Done done);
+  [[nodiscard]] bool may_ask_again(const Run& run, const std::string& name,
+                                   const control::Envelope& answer) const;
   // Asks a stage once it is back. If it does not come back, and is none of the configuration, only
   // one that was named is missed.
   void ask_again(const std::shared_ptr<Run>& run, const std::string& name, bool named);

@@ -121,7 +121,7 @@ net::Task<std::optional<Reply<Envelope>>> SiteClient::ask_one(std::size_t port,
     Envelope again = *request;
     Reply<Envelope> answer = co_await sessions_[port]->ask(std::move(again), patience);
     const bool is_another_process =
-        answer && answer->has_error() && answer->error().place() == kTakenOver;
+        !answer && answer.error().reached && answer.error().error.place() == kTakenOver;
     if (!is_another_process || times == kTimesAsked) co_return answer;
     // The process that has taken over answers at the same address, once the other has left it.
     sessions_[port].reset();

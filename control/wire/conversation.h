@@ -85,6 +85,8 @@ class Conversation {
   [[nodiscard]] bool busy() const { return !pending_.empty() || !watches_.empty(); }
   // Bytes for the next request.
   [[nodiscard]] std::size_t memory_kept() const { return memory_.kept(); }
+  // The peer is a coordinator that has sent cycles.
+  [[nodiscard]] bool has_cycles() const { return link_ != nullptr; }
   [[nodiscard]] std::size_t requests_in_flight() const { return pending_.size(); }
 
  private:

@@ -324,8 +324,8 @@ void PortConnection::close_when_sent() {
   if (!writing_) close();
 }
 
-void PortConnection::close_unless_new() {
-  if (has_asked_ && conversation_->requests_in_flight() == 0) close_when_sent();
+void PortConnection::close_if_coordinator() {
+  if (conversation_ && conversation_->has_cycles()) close_when_sent();
 }
 
 Caller PortConnection::make_caller() const {
@@ -340,7 +340,6 @@ Owner& PortConnection::owner() {
 }
 
 void PortConnection::ask(std::uint64_t ticket, Envelope request, const Caller& caller) {
-  has_asked_ = true;
   port_.ask(*this, ticket, std::move(request), caller);
 }
 

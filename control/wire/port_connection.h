@@ -38,8 +38,8 @@ class PortConnection final : public ConversationHost,
   void close();
   // The same after what is to be sent was sent.
   void close_when_sent();
-  // The same, if it has asked something and has all answers.
-  void close_unless_new();
+  // The same, if its peer sends cycles: they are for another process from now on.
+  void close_if_coordinator();
   // Closes it, and says why if nothing else has.
   void close_because(std::string why);
   // Why a connection to a coordinator has ended.
@@ -100,7 +100,6 @@ class PortConnection final : public ConversationHost,
   bool writing_ = false;
   bool closed_ = false;
   bool closes_when_sent_ = false;
-  bool has_asked_ = false;
   TimePoint made_at_;
   TimePoint heard_at_;     // when a message last came or went
   TimePoint read_at_;      // when something last came

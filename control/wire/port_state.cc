@@ -124,7 +124,7 @@ void PortState::leave() {
   tcp_listener_.reset();
   dialler_.stop();
   const auto connections = connections_;
-  for (const auto& [number, connection] : connections) connection->close_unless_new();
+  for (const auto& [number, connection] : connections) connection->close_if_coordinator();
   stop_timer_.expires_after(kLeavePatience);
   stop_timer_.async_wait([this](std::error_code) { stop(); });
   if (all_closed()) stop_timer_.cancel();

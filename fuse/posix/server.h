@@ -94,6 +94,7 @@ class Server {
   // and describes in `state` what stays. leave() is the end of what was packed here.
   // Before freeze() data of held writes are copied, which takes a while.
   void copy_held_data();
+  void drop_copies() { data_.clear(); }
   void freeze();
   void thaw();
   [[nodiscard]] bool settle();

@@ -84,6 +84,11 @@ std::string ready_words() {
   return fmt::format("READY=1\nMAINPID={}\n", ::getpid());
 }
 
+void tell_main_process(int pid) {
+  const auto manager = ManagerSocket::of_environment();
+  if (manager) (void)manager->try_to_tell(fmt::format("MAINPID={}\n", pid), {});
+}
+
 std::optional<Duration> watchdog_period(bool takes_over) {
   const auto period = number_of(variable("WATCHDOG_USEC"));
   if (!period || *period <= 0 || *period > kLongestPeriod) return std::nullopt;

@@ -36,6 +36,9 @@ class ManagerSocket {
 // The main process serves: READY=1.
 [[nodiscard]] std::string ready_words();
 
+// For the process that another one takes the place of, before it ends.
+void tell_main_process(int pid);
+
 // How often the manager wants to hear that the program is alive (WatchdogSec); nothing: it does not
 // ask. `takes_over`: it may have asked the process whose place this one takes.
 [[nodiscard]] std::optional<Duration> watchdog_period(bool takes_over);

@@ -24,7 +24,7 @@ import upgrade_site  # noqa: E402
 from upgrade_site import Config, Release, Site, eventually  # noqa: E402
 
 PROGRAMS: list[pathlib.Path] = []
-# A process counts these, or they say at how many stages a rule is in force now.
+# What a process counts, and at how many stages a rule is in force now.
 COUNTERS = {"hits", "virtual_pfs_made", "would_hold", "stages"}
 RULES = """rules:
   - {name: silver-NAME, match: {jobid: "8"}, weight: 2}

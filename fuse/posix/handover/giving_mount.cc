@@ -63,6 +63,7 @@ control::Belongings GivingMount::offer() {
 
 void GivingMount::withdraw() {
   (void)parts_.files.inodes().take_changes();
+  parts_.server.drop_copies();
   successor_.on_main([this] { parts_.host.withdraw(); });
 }
 

@@ -65,6 +65,8 @@ class GivingMount final : private control::GivingProgram {
   [[nodiscard]] std::optional<SavedState> changes() override;
   [[nodiscard]] std::size_t left() override;
   [[nodiscard]] std::string_view kind_of_parts() const override { return "requests"; }
+  // A call may wait below for as long as it would without the hand-over.
+  [[nodiscard]] bool may_close_parts() const override { return false; }
 
   Parts parts_;
   ObjectPath root_;

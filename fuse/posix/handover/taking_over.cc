@@ -32,8 +32,8 @@ void make_room_for_descriptors(std::uint64_t count) {
 
 // The descriptors of the mount, and what the kernel has been told of it.
 Result<void> DirectoryMount::take_mount(const SavedState& offered, net::Inherited& inherited) {
-  if (offered.number("has_handles") != 0 && !files_->inodes().has_handles()) {
-    return fail("this process may not open objects by their handles, as the running one does");
+  if ((offered.number("has_handles") != 0) != files_->inodes().has_handles()) {
+    return fail("one of the two processes opens objects by their handles, and the other may not");
   }
   auto point = MountPoint::take_over(options_.point, PosixFileSystem::operations(), files_.get(),
                                      {.device = inherited.take(GivingMount::kDevice),

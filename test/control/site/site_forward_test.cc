@@ -108,6 +108,27 @@ TEST_F(SiteForwardTest, AStageWhoseProcessIsAnotherOneNowIsAskedAgainOnce) {
   EXPECT_THAT(answers(), ElementsAre("ds1 upgrade: ask again"));
 }
 
+TEST_F(SiteForwardTest, AQuestionThatWasLostWithTheConnectionIsAskedAgainIfItChangesNothing) {
+  const auto lose = [this] {
+    requests_.gone = {"ds1"};
+    requests_.refuse("ds1", control::Error::UNAVAILABLE, StageRequests::kNotReached,
+                     "it closed the connection");
+  };
+  ask({"ds1"});
+  lose();
+  EXPECT_FALSE(replies_.back().has_forward_reply());
+  requests_.waiting.at("ds1")();
+  requests_.answer("ds1", stats_of("ds1"));
+  EXPECT_THAT(answers(), ElementsAre("ds1 stats ds1"));
+
+  control::Envelope change;
+  change.mutable_reload();
+  requests_.gone.clear();
+  ask({"ds1"}, change);
+  lose();
+  EXPECT_THAT(answers(), ElementsAre("ds1 stage: it closed the connection"));
+}
+
 TEST_F(SiteForwardTest, AStageThatHasJustLeftIsWaitedFor) {
   requests_.gone = {"ds3", "ds4"};
   ask({"ds3", "ds4"});

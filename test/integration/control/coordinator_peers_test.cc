@@ -79,12 +79,14 @@ class CoordinatorAttacks : public ::testing::Test {
   // What a machine that is not busy keeps: of quiet cycles, and of threads that are due.
   static constexpr double kQuiet = 2;  // milliseconds
   static constexpr std::chrono::milliseconds kStall{4};
+  static constexpr std::size_t kLeastCycles = 8;  // to judge an attempt
   // To read the longest report that a stage may send, in milliseconds.
   static constexpr double kReport = 0.6;
 
   CoordinatorAttacks()
       : coordinator_(folder_.path(), "site",
-                     fmt::format("period: 10 ms\ndeadline: {} ms\n"
+                     // The honest ones share a thread, which a busy machine may stop for a while.
+                     fmt::format("period: 10 ms\ndeadline: {} ms\nsilent_cycles: 100\n"
                                  "stages: {{listen: {{socket: {}}}}}\n",
                                  kDeadline, socket())) {
     coordinator_.start();
@@ -137,11 +139,11 @@ class CoordinatorAttacks : public ::testing::Test {
   void judge() {
     honest_.request_stop();
     honest_.join();
-    EXPECT_EQ(lost_, 0) << "an honest stage lost its connection";
+    EXPECT_EQ(lost_, 0) << "an honest stage lost its connection\n" << coordinator_.errors();
     coordinator_.stop();
     std::map<std::uint64_t, double> took;
     for (const Cycle& each : coordinator_.cycles()) took[each.number] = each.milliseconds;
-    const auto median_of = [&](const std::vector<Part>& parts) {
+    const auto cycles_of = [&](const std::vector<Part>& parts) {
       std::vector<double> values;
       for (const Part& part : parts) {
         for (auto each = took.lower_bound(part.first);
@@ -149,8 +151,7 @@ class CoordinatorAttacks : public ::testing::Test {
           values.push_back(each->second);
         }
       }
-      EXPECT_GE(values.size(), 8U) << "the honest stages get no cycles";
-      return median(values);
+      return values;
     };
     struct Verdict {
       bool is_good = false;
@@ -158,12 +159,18 @@ class CoordinatorAttacks : public ::testing::Test {
     };
     std::map<std::string, Verdict> verdicts;
     for (const Attempt& each : attempts_) {
-      const double quiet = median_of(each.quiet);
-      const double during = median_of(each.attacks);
+      const std::vector<double> before = cycles_of(each.quiet);
+      const std::vector<double> attacked = cycles_of(each.attacks);
+      Verdict& verdict = verdicts[each.name];
+      if (std::min(before.size(), attacked.size()) < kLeastCycles) {
+        verdict.is_bad |= each.stall < kStall;  // the honest stages get no cycles
+        continue;
+      }
+      const double quiet = median(before);
+      const double during = median(attacked);
       std::cout << fmt::format("{:36} {:6} times: p50 {:.2f} ms, quiet {:.2f} ms, stall {} ms\n",
                                each.name, each.times, during, quiet, each.stall.count());
       const double most = each.leaves_cycles_open ? std::max(quiet, kDeadline) : quiet;
-      Verdict& verdict = verdicts[each.name];
       const double allowed = std::max(1.5 * most, most + kReport);
       verdict.is_good |= during <= allowed;
       verdict.is_bad |= during > allowed && quiet < kQuiet && each.stall < kStall;

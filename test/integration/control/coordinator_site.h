@@ -60,6 +60,7 @@ class CoordinatorProcess {
   // REQUIRES (this and the calls above): it was started.
   [[nodiscard]] Process& process() { return *process_; }
   [[nodiscard]] bool running() { return process_ && process_->running(); }
+  [[nodiscard]] std::string errors() const { return process_->errors(); }
   [[nodiscard]] bool logs(const std::string& text) { return process_->wait_for_line(text, 20s); }
   // As it said at its start.
   [[nodiscard]] std::uint64_t term() const {
