@@ -46,10 +46,11 @@ void check_open_files(std::size_t connections, unsigned long may_have) {
   constexpr std::size_t kOthers = 64;
   const std::size_t needed = 2 * connections + kOthers;
   if (may_have == 0 || needed <= may_have) return;
-  vpfs::log_answer(spdlog::level::warn,
-                   fmt::format("limits.connections of {} takes {} open files, and this process may "
-                               "have {}: raise LimitNOFILE= or `ulimit -Hn`",
-                               connections, needed, may_have));
+  // The default of limits.connections is more than most sites have, so this is not a warning.
+  spdlog::info(
+      "limits.connections of {} takes {} open files, and this process may have {}: raise "
+      "LimitNOFILE= or `ulimit -Hn`",
+      connections, needed, may_have);
 }
 
 int serve(const vpfs::proxy::Config& config, const std::string& path,
@@ -61,7 +62,7 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
   }
   using spdlog::level::warn;
   for (const std::string& warning : errors.warnings()) vpfs::log_answer(warn, warning);
-  check_open_files(config.limits.connections, vpfs::net::raise_open_file_limit());
+  const unsigned long open_files = vpfs::net::raise_open_file_limit();
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
   vpfs::net::Inherited kept = vpfs::control::kept_by_manager();
@@ -72,6 +73,7 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
     if (!taken) return take_over_failed(predecessor, taken.error().message, 1);
   }
   for (const std::string& line : start_lines(config, vpfs::version())) spdlog::info("{}", line);
+  check_open_files(config.limits.connections, open_files);
   std::cout << "vpfs-proxy: ready at " << vpfs::net::to_string((*proxy)->local_endpoint())
             << " for " << config.upstream << ", pid " << ::getpid() << std::endl;
   kept.clear();

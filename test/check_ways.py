@@ -128,7 +128,7 @@ def check_template(where: str, template: dict) -> list[str]:
     if not template["dest"].startswith("/etc/vpfs/"):
         return problems
     path = re.sub(r"\{\{.*?\}\}", "%i", template["dest"])
-    units = [unit for unit in UNITS.iterdir() if f"ConditionPathExists={path}\n" in unit.read_text()]
+    units = [unit for unit in UNITS.iterdir() if f"AssertPathExists={path}\n" in unit.read_text()]
     if len(units) != 1:
         return [*problems, f"{where}: no unit runs with {path}"]
     program = re.search(r"ExecStart=@BINDIR@/(\S+)", units[0].read_text())[1]
