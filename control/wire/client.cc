@@ -1,5 +1,6 @@
 #include "control/wire/client.h"
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -9,6 +10,8 @@
 
 #include "base/result.h"
 #include "control/wire/protocol.h"
+#include "control/wire/requests.h"
+#include "control/wire/rights.h"
 #include "net/gather.h"
 
 namespace vpfs::control {
@@ -18,7 +21,9 @@ namespace {
 constexpr std::size_t kMostAtOnce = 256;
 // While another process takes over.
 constexpr int kTimesAsked = 10;
+constexpr int kTimesLost = 3;
 constexpr Duration kBetweenTimes = std::chrono::milliseconds(10);
+constexpr Duration kSoon = std::chrono::milliseconds(500);
 
 // Runs the loop until the task is done.
 template <typename T>
@@ -107,23 +112,39 @@ const Hello* SiteClient::hello(std::size_t port) const {
   return sessions_[port] == nullptr ? nullptr : &sessions_[port]->hello();
 }
 
+net::Task<Reply<Envelope>> SiteClient::ask_once(std::size_t port, Envelope request,
+                                                Duration patience) {
+  if (sessions_[port] != nullptr && sessions_[port]->closed()) sessions_[port].reset();
+  if (sessions_[port] == nullptr) {
+    auto session = co_await ClientSession::open(ports_[port], options_);
+    VPFS_CO_TRY(session);
+    sessions_[port] = std::move(*session);
+  }
+  Reply<Envelope> answer = co_await sessions_[port]->ask(std::move(request), patience);
+  co_return answer;
+}
+
+// While another process takes over, the one before refuses, or ends in the middle. The new one
+// answers at the same address.
 net::Task<std::optional<Reply<Envelope>>> SiteClient::ask_one(std::size_t port,
                                                               std::optional<Envelope> request,
                                                               Duration patience) {
   if (!request) co_return std::nullopt;
-  if (sessions_[port] != nullptr && sessions_[port]->closed()) sessions_[port].reset();
-  for (int times = 1;; ++times) {
-    if (sessions_[port] == nullptr) {
-      auto session = co_await ClientSession::open(ports_[port], options_);
-      VPFS_CO_TRY(session);
-      sessions_[port] = std::move(*session);
-    }
+  for (int refused = 0, lost = 0;;) {
     Envelope again = *request;
-    Reply<Envelope> answer = co_await sessions_[port]->ask(std::move(again), patience);
-    const bool is_another_process =
-        !answer && answer.error().reached && answer.error().error.place() == kTakenOver;
-    if (!is_another_process || times == kTimesAsked) co_return answer;
-    // The process that has taken over answers at the same address, once the other has left it.
+    const auto began = std::chrono::steady_clock::now();
+    Reply<Envelope> answer = co_await ask_once(port, std::move(again), patience);
+    if (answer) co_return answer;
+    const bool is_soon = std::chrono::steady_clock::now() - began < kSoon;
+    const bool changes = needed_right(*request) == Rights::change;
+    if (answer.error().reached && answer.error().error.place() == kTakenOver) {
+      ++refused;
+    } else if (!answer.error().reached && !answer.error().answers && is_soon && !changes) {
+      ++lost;
+    } else {
+      co_return answer;
+    }
+    if (refused == kTimesAsked || lost == kTimesLost) co_return answer;
     sessions_[port].reset();
     asio::steady_timer pause(*context_, kBetweenTimes);
     std::error_code ignored;

@@ -73,6 +73,8 @@ class SiteClient {
       const std::vector<std::optional<Envelope>>& requests, Duration patience);
 
  private:
+  [[nodiscard]] net::Task<Reply<Envelope>> ask_once(std::size_t port, Envelope request,
+                                                    Duration patience);
   [[nodiscard]] net::Task<std::optional<Reply<Envelope>>> ask_one(std::size_t port,
                                                                   std::optional<Envelope> request,
                                                                   Duration patience);
