@@ -9,6 +9,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include "base/result.h"
+#include "base/system_clock.h"
 #include "control/wire/protocol.h"
 #include "control/wire/requests.h"
 #include "control/wire/rights.h"
@@ -132,10 +133,10 @@ net::Task<std::optional<Reply<Envelope>>> SiteClient::ask_one(std::size_t port,
   if (!request) co_return std::nullopt;
   for (int refused = 0, lost = 0;;) {
     Envelope again = *request;
-    const auto began = std::chrono::steady_clock::now();
+    const TimePoint began = SystemClock().now();
     Reply<Envelope> answer = co_await ask_once(port, std::move(again), patience);
     if (answer) co_return answer;
-    const bool is_soon = std::chrono::steady_clock::now() - began < kSoon;
+    const bool is_soon = SystemClock().now() - began < kSoon;
     const bool changes = needed_right(*request) == Rights::change;
     if (answer.error().reached && answer.error().error.place() == kTakenOver) {
       ++refused;
