@@ -177,6 +177,7 @@ void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
 // The stage has said so, or its connection ended and it does no harm to ask twice.
 bool SiteForward::may_ask_again(const Run& run, const std::string& name,
                                 const Envelope& answer) const {
+  if (run.asked_again.size() >= limits_.asked_again) return false;
   if (is_of_another_process(answer)) return true;
   if (!answer.has_error() || answer.error().place() != StageRequests::kNotReached) return false;
   if (control::needed_right(run.request.request()) == control::Rights::change) return false;

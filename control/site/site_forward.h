@@ -25,6 +25,7 @@ class SiteForward {
     // For aggregators, which wait for their stages.
     Duration patience_with_aggregators = std::chrono::seconds(3);
     std::size_t at_once = 8;
+    std::size_t asked_again = 64;       // stages of one request; each looks through all stages
     std::size_t at_once_of_others = 4;  // of those, of callers that see only own jobs
     std::size_t most_bytes = control::kMostAnswer - 1024 * 1024;  // of all answers
   };

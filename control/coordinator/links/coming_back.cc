@@ -8,6 +8,7 @@ namespace vpfs::coordinator {
 
 std::vector<std::string> ComingBack::names() const {
   std::vector<std::string> names;
+  if (stages_.size() > kMost) return names;
   names.reserve(stages_.size());
   for (const auto& [name, stage] : stages_) names.push_back(name);
   return names;

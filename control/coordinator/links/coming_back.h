@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <utility>
@@ -19,7 +20,8 @@ class ComingBack {
   using Back = StageRequests::Back;
 
   void left(const std::string& name, TimePoint now) { stages_[name].until = now + kPatience; }
-  // Those that may come back.
+  // Those that may come back. None if they are many: that is a fault, and no new processes.
+  static constexpr std::size_t kMost = 64;
   [[nodiscard]] std::vector<std::string> names() const;
   void wait(const std::string& name, TimePoint now, Back back) {
     stages_.try_emplace(name, Stage{.until = now + kPatience, .waiting = {}})

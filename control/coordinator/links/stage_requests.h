@@ -57,7 +57,7 @@ class StageRequests {
   [[nodiscard]] virtual const StageHello& hello(allocation::StageId stage) const = 0;
   [[nodiscard]] virtual std::vector<AbsentStage> absent() const = 0;
 
-  // Names of stages whose connection has ended a moment ago.
+  // Names of stages whose connection has ended a moment ago. None if they are very many.
   [[nodiscard]] virtual std::vector<std::string> just_left() const = 0;
   // Calls `back` once, in a later turn: after a stage of that name has joined again, or a second
   // later.
