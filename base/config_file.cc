@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/config_parts.h"
+#include "base/config/parts.h"
 #include "base/named_file.h"
 
 namespace vpfs {

@@ -30,7 +30,7 @@ template <typename Parse>
 // The folder of further files beside a main one: "proxy.d" beside "proxy.yaml".
 [[nodiscard]] std::string config_folder(std::string_view main_file);
 
-// The same text, with the files of that folder behind it (see base/config_parts.h), if there is
+// The same text, with the files of that folder behind it (see base/config/parts.h), if there is
 // one: those whose names end with ".yaml" and do not begin with ".", in the order of their names.
 // Each may be empty. An error names the file.
 [[nodiscard]] std::optional<std::string> read_config_texts(ConfigErrors& errors);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/command_line.h"
-#include "base/config_parts.h"
+#include "base/config/parts.h"
 #include "base/joined.h"
 #include "base/log/log.h"
 #include "base/system_clock.h"

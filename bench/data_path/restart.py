@@ -127,7 +127,7 @@ def shares(policy: str) -> Mapping[str, Mapping[str, object]]:
 
 
 class Restarts:
-    """Hands over each second second of a run, so that the others can be compared."""
+    """Hands over in every other second of a run, to compare it with the seconds between."""
 
     def __init__(
         self, programs: Programs, first: Program, config: pathlib.Path, times: int
@@ -296,7 +296,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "device": f"{DEVICE['bandwidth']}, {DEVICE['parallelism']} at a time",
         "depth": f"{DEPTH_REQUESTS} requests, {DEPTH_BYTES}",
         "workers": 2,
-        "hand-overs": "one in each second second; the others are in the columns with else",
+        "hand-overs": "one in every other second; the columns with else are of the seconds between",
         "read": "the longest of an application with one read of 4 KiB in flight, in the second "
         "that begins with the new program",
         "off": f"{BUSY[0]} to {BUSY[1]} from {WEIGHTS[BUSY[0]]}:{WEIGHTS[BUSY[1]]}, in that second",

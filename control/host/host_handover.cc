@@ -77,8 +77,7 @@ void Host::leave() {
 }
 
 void Host::refuse_late(const Answer& answer) {
-  answer(
-      make_error(Error::UNAVAILABLE, kTakenOver, "another process has just taken over: ask again"));
+  answer(taken_over());
 }
 
 void Host::save(SavedState& to) const {

@@ -293,8 +293,7 @@ void PortState::ask(const PortConnection& connection, std::uint64_t ticket, Enve
                     const Caller& caller) {
   if (has_left_) {
     Envelope refusal;
-    *refusal.mutable_error() = make_error(Error::UNAVAILABLE, kTakenOver,
-                                          "another process has just taken over: ask again");
+    *refusal.mutable_error() = taken_over();
     mailbox_->post(
         {.connection = connection.number(), .ticket = ticket, .answer = std::move(refusal)});
     return;

@@ -44,6 +44,11 @@ Error make_error(Error::Code code, std::string place, std::string text) {
   return error;
 }
 
+Error taken_over() {
+  return make_error(Error::UNAVAILABLE, kTakenOver,
+                    "another process has just taken over: ask again");
+}
+
 std::string describe(const Error& error) {
   return one_short_line(error.place().empty() ? error.text() : error.place() + ": " + error.text());
 }

@@ -22,8 +22,10 @@ struct Versions {
 [[nodiscard]] Versions versions_of(const Hello& hello);
 
 [[nodiscard]] Error make_error(Error::Code code, std::string place, std::string text);
-// The place of an error that another process would answer, which has taken over: nothing was done.
+// Another process has taken over, and answers at the same address: nothing was done. The place is
+// that of this error alone.
 inline constexpr const char* kTakenOver = "upgrade";
+[[nodiscard]] Error taken_over();
 // "place: text", as one short line.
 [[nodiscard]] std::string describe(const Error& error);
 

@@ -248,12 +248,7 @@ std::vector<IoRequest*> IoGate::unlock_pages(TimePoint now, std::vector<IoReques
 std::vector<IoRequest*> IoGate::withdraw_all(TimePoint now) {
   std::vector<IoRequest*> all;
   act(now, [&](stage::Stage& stage, TimePoint at) {
-    while (!held_.empty()) {
-      IoRequest& request = *held_.begin()->second;
-      hold_no_more(request);
-      stage.abandon(request, at);
-      all.push_back(&request);
-    }
+    all = abandon_held(stage, at);
     (void)release(stage, at, all);
   });
   return all;
@@ -282,14 +277,18 @@ std::vector<std::uint64_t> IoGate::held_numbers(TimePoint now) {
 
 std::vector<IoRequest*> IoGate::hand_on(TimePoint now) {
   std::vector<IoRequest*> all;
-  act(now, [&](stage::Stage& stage, TimePoint at) {
-    while (!held_.empty()) {
-      IoRequest& request = *held_.begin()->second;
-      hold_no_more(request);
-      stage.abandon(request, at);
-      all.push_back(&request);
-    }
-  });
+  act(now, [&](stage::Stage& stage, TimePoint at) { all = abandon_held(stage, at); });
+  return all;
+}
+
+std::vector<IoRequest*> IoGate::abandon_held(stage::Stage& stage, TimePoint now) {
+  std::vector<IoRequest*> all;
+  while (!held_.empty()) {
+    IoRequest& request = *held_.begin()->second;
+    hold_no_more(request);
+    stage.abandon(request, now);
+    all.push_back(&request);
+  }
   return all;
 }
 

@@ -130,6 +130,7 @@ class IoGate final : public control::StageGate {
   [[nodiscard]] TimePoint release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go);
   // The request is held from now on, and when it is not any more.
   void hold(IoRequest& request);
+  [[nodiscard]] std::vector<IoRequest*> abandon_held(stage::Stage& stage, TimePoint now);
   void hold_no_more(IoRequest& request);
   // Until when a request that has come may be held.
   [[nodiscard]] TimePoint held_until(const IoRequest& request, TimePoint now);

@@ -138,8 +138,7 @@ void GivingProxy::leave(const HandedOver& done) {
     const std::size_t stayed = left();
     const std::string line = fmt::format(
         "process {} has taken over: {} connections within {:.1f} ms; {} more go there when they "
-        "come to "
-        "a boundary",
+        "come to a boundary",
         done.pid, done.parcels, in_seconds(done.paused) * 1000, stayed);
     successor_.leave(line);
     parts_.host.leave();

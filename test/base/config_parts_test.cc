@@ -1,10 +1,9 @@
-#include "base/config_parts.h"
-
 #include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/config/parts.h"
 #include "base/config_file.h"
 #include "base/config_reader.h"
 #include "test/support/odd_files.h"
