@@ -353,9 +353,9 @@ void Worker::refuse_overdue(TimePoint now) {
   if (refused > 0) {
     need_turn_ = true;
     spdlog::warn(
-        "{} requests were refused after they were held for {}: demand exceeds the data server or a "
+        "requests refused after they were held for {}: {}; demand exceeds the data server or a "
         "limit",
-        refused, to_string(hold));
+        to_string(hold), refused);
   }
 }
 

@@ -99,7 +99,7 @@ Result<void> Coordinator::open(const Parts& parts) {
                                         .store = parts.store,
                                         .lost = [over = parts.over] { over(kAnotherLeads); },
                                         .store_problem = parts.store_problem,
-                                        .finish_status = parts.finish_status},
+                                        .own_part = parts.own_part},
                                        parts.records);
   VPFS_TRY(site);
   site_ = std::move(*site);

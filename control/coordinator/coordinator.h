@@ -22,7 +22,9 @@
 #include "control/coordinator/links/stage_links.h"
 #include "control/coordinator/members/served_part.h"
 #include "control/coordinator/members/view_publisher.h"
+#include "control/metrics/own_part.h"
 #include "control/site/site_administration.h"
+#include "control/site/site_numbers.h"
 #include "control/store/state_store.h"
 #include "control/store/store_thread.h"
 
@@ -55,11 +57,10 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
     LaterTerm::Begin begin_later_term = {};
     Duration later_term_after = {};
     std::function<std::string()> store_problem;  // what the store did not do last; "": it works
-    // As SiteAdministration::Parts has it.
-    std::function<void(std::string status, control::Answer answer)> finish_status = {};
-    std::optional<ServedPart> part = {};  // of a member
-    bool leads_members = false;           // its stages are members
-    std::string gone_member = {};         // the leader before, if its process has ended
+    control::OwnPart* own_part = nullptr;        // as SiteAdministration::Parts has it
+    std::optional<ServedPart> part = {};         // of a member
+    bool leads_members = false;                  // its stages are members
+    std::string gone_member = {};                // the leader before, if its process has ended
   };
 
   // Its sockets are open. The error names the key of the configuration.
@@ -76,6 +77,8 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
 
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return links_->tcp_endpoint(); }
   [[nodiscard]] std::string status() { return site_->status(); }
+  void reopen_audit() { site_->reopen_audit(); }
+  [[nodiscard]] SiteNumbers numbers() { return site_->numbers(); }
   // What it serves as a member; null: it is not one.
   [[nodiscard]] const ServedPart* part() const { return part_ ? &*part_ : nullptr; }
 

@@ -113,14 +113,6 @@ class MemberSide {
   const std::unique_ptr<vpfs::coordinator::Member> member_;
 };
 
-using FinishStatus = std::function<void(std::string status, vpfs::control::Answer answer)>;
-
-FinishStatus finish_status(MemberSide& side) {
-  return [&side](std::string status, vpfs::control::Answer answer) {
-    side.member().answer_status(std::move(status), std::move(answer));
-  };
-}
-
 vpfs::control::Leadership own_leadership(const Config& config, const MemberSide* side) {
   vpfs::control::Leadership own = {.lease = config.lease,
                                    .transit = config.transit,
@@ -147,10 +139,7 @@ Result<Ended> lead(const Config& config, const vpfs::Clock& clock, const Options
                          .store = store,
                          .signals = signals,
                          .later_term_after = later_term_after};
-  if (side != nullptr) {
-    parts.finish_status = finish_status(*side);
-    parts.others_turn = [side] { return side->member().has_turned(); };
-  }
+  if (side != nullptr) parts.own_part = &side->member();
   const auto leader = Leader::make(parts);
   VPFS_TRY(leader);
   elected.records = {};  // they may be large
@@ -238,8 +227,7 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
         if (leader == nullptr) return members->member().follow_none();
         members->member().follow(leader->members);
       };
-      parts.finish_status = finish_status(*members);
-      parts.others_turn = [members] { return members->member().has_turned(); };
+      parts.own_part = &members->member();
     }
     auto elected = stand_by(parts, has_led, members);
     VPFS_TRY(elected);

@@ -37,7 +37,7 @@ Result<std::unique_ptr<Leader>> Leader::make(const Parts& parts) {
                          .begin_later_term = std::move(begin_later_term),
                          .later_term_after = parts.later_term_after.value_or(Duration::zero()),
                          .store_problem = [&office] { return office.trouble(); },
-                         .finish_status = parts.finish_status,
+                         .own_part = parts.own_part,
                          .leads_members = leader->config_.members.has_value(),
                          .gone_member = elected.gone_member});
   VPFS_TRY(coordinator);
@@ -49,7 +49,7 @@ Leader::Leader(const Parts& parts)
     : config_(parts.config),
       term_(parts.elected.own.term),
       signals_(context_, parts.signals),
-      heartbeat_(context_, parts.others_turn),
+      heartbeat_(context_, control::turns_of(parts.own_part)),
       office_(context_, parts.clock, parts.store, parts.elected.tenure,
               [this](const std::string& why) { lose(why); }) {}
 
@@ -71,7 +71,10 @@ void Leader::lose(const std::string& why) {
 }
 
 void Leader::take_signal(int signal) {
-  if (signal == SIGUSR2) return reopen_log();
+  if (signal == SIGUSR2) {
+    reopen_log();
+    return coordinator_->reopen_audit();
+  }
   spdlog::info("{}: ending; stages go on alone when their leases end",
                signal == SIGTERM ? "SIGTERM" : "SIGINT");
   heartbeat_.ending();

@@ -14,6 +14,7 @@
 #include "control/coordinator/coordinator.h"
 #include "control/coordinator/office/elected.h"
 #include "control/coordinator/office/office.h"
+#include "control/metrics/own_part.h"
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
 #include "net/manager/heartbeat.h"
@@ -37,13 +38,10 @@ class Leader {
     const Coordinator::Options& options;
     const Elected& elected;
     control::StoreThread& store;
-    const net::SignalQueue& signals;  // SIGTERM, SIGINT, SIGUSR2
-    // As SiteAdministration::Parts has it.
-    std::function<void(std::string status, control::Answer answer)> finish_status = {};
+    const net::SignalQueue& signals;       // SIGTERM, SIGINT, SIGUSR2
+    control::OwnPart* own_part = nullptr;  // as SiteAdministration::Parts has it
     // An aggregator may begin a later term, so long after it was found to need one.
     std::optional<Duration> later_term_after = {};
-    // Whether what this process has beside the leader turns: see net::Heartbeat.
-    net::Heartbeat::Alive others_turn = [] { return true; };
   };
 
   // Its sockets are open. The error names the key of the configuration.

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/system_clock.h"
 #include "base/version.h"
+#include "control/coordinator/config/certificates.h"
 #include "control/metrics/http_source.h"
 #include "control/site/site_message.h"
 #include "control/site/site_metrics.h"
@@ -76,12 +77,13 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       links_(parts.links),
       parent_(parts.parent),
       started_(wall_clock_now()),
+      certificate_end_(first_certificate_end(config_)),
       hello_(make_hello(config_.name, parts.incarnation)),
       lookups_(context_, names_),
       grammar_(site_grammar(&names_)),
       store_(parts.store),
       store_problem_(parts.store_problem),
-      finish_status_(parts.finish_status),
+      own_part_(parts.own_part),
       jobs_(state_),
       stages_(context_, clock_),
       forward_(stages_, links_),
@@ -120,9 +122,11 @@ Result<void> SiteAdministration::open_ports() {
   source.not_ready = [] { return std::string(); };
   source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
     asio::post(context_, [this, give = std::move(give)] {
-      give([numbers = numbers(), most = config_.http.most_virtual_pfs] {
+      auto text = [numbers = numbers(), most = config_.http.most_virtual_pfs] {
         return site_metrics(numbers, std::string(version()), most);
-      });
+      };
+      if (own_part_ != nullptr) return own_part_->give_metrics(std::move(text), give);
+      give(std::move(text));
     });
   };
   source.ask = control::ask_of(*this);
@@ -136,6 +140,10 @@ Result<void> SiteAdministration::open_ports() {
   VPFS_TRY(port);
   port_ = std::move(*port);
   return {};
+}
+
+void SiteAdministration::reopen_audit() {
+  if (port_ != nullptr) port_->reopen_audit();
 }
 
 void SiteAdministration::start() {
@@ -208,7 +216,7 @@ void SiteAdministration::answer(const Envelope& request, const Caller& caller, c
       return forward_.forward(request.forward(), caller,
                               [answer](Envelope reply) { answer(std::move(reply)); });
     case Envelope::kStatus: {
-      if (finish_status_ != nullptr) return finish_status_(status(), answer);
+      if (own_part_ != nullptr) return own_part_->answer_status(status(), answer);
       Envelope reply;
       reply.mutable_status_reply()->set_json(status());
       return answer(std::move(reply));
@@ -315,6 +323,7 @@ SiteNumbers SiteAdministration::numbers() {
   numbers.cycles = cycles_.summary();
   numbers.links = links_.counters();
   numbers.store_problem = store_problem_();
+  numbers.certificate_end = certificate_end_;
   if (parent_ != nullptr) numbers.parent = parent_->status();
   add_stages(numbers, state_, stages_);
   add_jobs(numbers, state_);

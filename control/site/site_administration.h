@@ -23,6 +23,7 @@
 #include "control/coordinator/links/parent_link.h"
 #include "control/coordinator/links/stage_links.h"
 #include "control/metrics/http_ports.h"
+#include "control/metrics/own_part.h"
 #include "control/site/site_book.h"
 #include "control/site/site_forward.h"
 #include "control/site/site_jobs.h"
@@ -50,8 +51,8 @@ class SiteAdministration final : private control::Owner {
     control::StoreCaller& store;
     std::function<void()> lost;  // called when the store says that another coordinator leads
     std::function<std::string()> store_problem;  // what it did not do last; "": it works
-    // Answers with that status, and with what else the process has; null: it has nothing.
-    std::function<void(std::string status, control::Answer answer)> finish_status = {};
+    control::OwnPart* own_part =
+        nullptr;  // told of with the status and the metrics; null: there is none
   };
 
   // All parts outlive it. The records of the store are replayed, what was due has ended, jobs have
@@ -61,6 +62,8 @@ class SiteAdministration final : private control::Owner {
       const Parts& parts, const control::StateStore::Loaded& records);
   ~SiteAdministration() override { stop(); }
 
+  // What another program has renamed is written anew.
+  void reopen_audit();
   // Serves from now on.
   void start();
   // Closes the ports. Idempotent.
@@ -81,6 +84,7 @@ class SiteAdministration final : private control::Owner {
   }
 
   [[nodiscard]] std::string status();
+  [[nodiscard]] SiteNumbers numbers();
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const {
     return port_ == nullptr ? std::nullopt : port_->tcp_endpoint();
   }
@@ -116,7 +120,6 @@ class SiteAdministration final : private control::Owner {
   void put_into_force();
   void use_composed();
   void tick();
-  [[nodiscard]] SiteNumbers numbers();
 
   asio::io_context& context_;
   const Clock& clock_;
@@ -125,13 +128,14 @@ class SiteAdministration final : private control::Owner {
   StageLinks& links_;
   const ParentLink* const parent_;
   const WallTime started_;
+  const std::optional<WallTime> certificate_end_;  // of those in use: files may be newer
   control::Hello hello_;
   control::HostNames names_;
   control::NameLookups lookups_;
   stage::Config grammar_;
   control::StoreCaller& store_;
   const std::function<std::string()> store_problem_;
-  const std::function<void(std::string status, control::Answer answer)> finish_status_;
+  control::OwnPart* const own_part_;
   std::unique_ptr<control::LiveState> live_;
   std::unique_ptr<control::RuleAdministration> rules_;
   std::unique_ptr<SiteBook> book_;

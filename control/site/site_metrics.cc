@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "control/metrics/families.h"
@@ -20,59 +23,91 @@ void add_amounts(Families& families, const Amounts& amounts) {
   }
 }
 
-void add_cycles(Families& families, const SiteNumbers& numbers) {
-  const RecentCycles::Summary& cycles = numbers.cycles;
-  families.gauge("vpfs_coordinator_leads", "1 if this coordinator leads, 0 if it is a standby.");
-  families.set({}, 1);
-  families.gauge("vpfs_coordinator_store_works", "Whether the store of rules and jobs answers.");
-  families.set({}, numbers.store_problem.empty() ? 1 : 0);
-  families.gauge("vpfs_coordinator_term", "Term of the coordinator; each start has a higher one.");
-  families.set({}, static_cast<double>(numbers.term));
-  families.summary("vpfs_coordinator_cycle_seconds",
-                   "Cycles, from the first message sent to the last answer or the deadline.");
-  families.observe({}, cycles.cycles, in_seconds(cycles.sum));
-  families.gauge("vpfs_coordinator_recent_cycle_seconds",
-                 "Length of the last 1,000 cycles: median, 99th percentile, longest.");
-  families.set({{"quantile", "0.5"}}, in_seconds(cycles.p50));
-  families.set({{"quantile", "0.99"}}, in_seconds(cycles.p99));
-  families.set({{"quantile", "1"}}, in_seconds(cycles.max));
-  families.counter("vpfs_coordinator_late_answers_total",
-                   "Answers of stages that had not come at the deadline of their cycle.");
-  families.count({}, cycles.late);
+// Metrics that a coordinator has as such, and again as a member: they differ in how names begin.
+class Group {
+ public:
+  Group(Families& families, std::string_view prefix) : families_(families), prefix_(prefix) {}
+
+  void gauge(std::string_view name, std::string_view help) {
+    families_.gauge(fmt::format("{}{}", prefix_, name), help);
+  }
+  void counter(std::string_view name, std::string_view help) {
+    families_.counter(fmt::format("{}{}", prefix_, name), help);
+  }
+  void count(std::string_view name, std::string_view help, std::uint64_t value) {
+    counter(name, help);
+    families_.count({}, value);
+  }
+  void set(std::string_view name, std::string_view help, double value) {
+    gauge(name, help);
+    families_.set({}, value);
+  }
+
+  void add_cycles(const RecentCycles::Summary& cycles);
+  void add_stages(const SiteNumbers& numbers);
+  void add_in_force(const SiteNumbers& numbers);
+
+ private:
+  Families& families_;
+  const std::string_view prefix_;
+};
+
+void Group::add_cycles(const RecentCycles::Summary& cycles) {
+  families_.summary(fmt::format("{}cycle_seconds", prefix_),
+                    "Cycles, from the first message sent to the last answer or the deadline.");
+  families_.observe({}, cycles.cycles, in_seconds(cycles.sum));
+  gauge("recent_cycle_seconds",
+        "Length of the last 1,000 cycles: median, 99th percentile, longest.");
+  families_.set({{"quantile", "0.5"}}, in_seconds(cycles.p50));
+  families_.set({{"quantile", "0.99"}}, in_seconds(cycles.p99));
+  families_.set({{"quantile", "1"}}, in_seconds(cycles.max));
+  count("late_answers_total", "Answers of stages that had not come at the deadline of their cycle.",
+        cycles.late);
 }
 
-void add_stages(Families& families, const SiteNumbers& numbers) {
+void Group::add_stages(const SiteNumbers& numbers) {
   using Stage = SiteNumbers::Stage;
-  const auto count = [&](auto is) {
+  const auto number = [&](auto is) {
     return static_cast<double>(std::ranges::count_if(numbers.stages, is));
   };
-  families.gauge("vpfs_coordinator_stages", "Stages by what they are at present.");
-  families.set({{"state", "connected"}}, count([](const Stage& each) { return each.connected; }));
-  families.set({{"state", "late"}},
-               count([](const Stage& each) { return each.connected && each.late; }));
-  families.set({{"state", "silent"}},
-               count([](const Stage& each) { return each.connected && each.silent; }));
-  families.set({{"state", "absent"}}, count([](const Stage& each) { return !each.connected; }));
-  families.gauge("vpfs_coordinator_stages_with_rules",
-                 "Connected stages that have the site's present rules in force.");
-  families.set({},
-               count([](const Stage& each) { return each.connected && each.rules == "in force"; }));
-  families.counter("vpfs_coordinator_lies_total",
-                   "Counters and flows of stages that cannot be; they count as nothing.");
-  families.count({}, numbers.lies);
-  families.counter("vpfs_coordinator_refused_answers_total",
-                   "Answers of stages that belong to no open cycle of this coordinator.");
-  families.count({}, numbers.refused_answers);
-  families.counter("vpfs_coordinator_not_applied_total",
-                   "Cycles that a stage has refused to apply.");
-  families.count({}, numbers.not_applied);
-  families.counter("vpfs_coordinator_connections_refused_total",
-                   "Connections refused: not a stage, no permission, or too many.");
-  families.count({}, numbers.links.refused);
-  families.counter("vpfs_coordinator_sent_bytes_total", "Bytes sent to stages.");
-  families.count({}, numbers.links.sent_bytes);
-  families.counter("vpfs_coordinator_received_bytes_total", "Bytes received from stages.");
-  families.count({}, numbers.links.received_bytes);
+  gauge("stages", "Stages by what they are at present.");
+  families_.set({{"state", "connected"}}, number([](const Stage& each) { return each.connected; }));
+  families_.set({{"state", "late"}},
+                number([](const Stage& each) { return each.connected && each.late; }));
+  families_.set({{"state", "silent"}},
+                number([](const Stage& each) { return each.connected && each.silent; }));
+  families_.set({{"state", "absent"}}, number([](const Stage& each) { return !each.connected; }));
+  set("stages_with_rules", "Connected stages that have the site's present rules in force.",
+      number([](const Stage& each) { return each.connected && each.rules == "in force"; }));
+  count("lies_total", "Counters and flows of stages that cannot be; they count as nothing.",
+        numbers.lies);
+  count("refused_answers_total", "Answers of stages that belong to no open cycle.",
+        numbers.refused_answers);
+  count("not_applied_total", "Cycles that a stage has refused to apply.", numbers.not_applied);
+  count("connections_refused_total",
+        "Connections refused: not a stage, no permission, or too many.", numbers.links.refused);
+  count("sent_bytes_total", "Bytes sent to stages.", numbers.links.sent_bytes);
+  count("received_bytes_total", "Bytes received from stages.", numbers.links.received_bytes);
+}
+
+void Group::add_in_force(const SiteNumbers& numbers) {
+  gauge("in_force", "Sum of all limits that may be in force at stages, each second.");
+  add_amounts(families_, numbers.in_force);
+}
+
+void add_certificate(Families& families, const std::optional<WallTime>& end) {
+  if (!end) return;
+  families.gauge("vpfs_certificate_end_timestamp_seconds",
+                 "When the first of its certificates ends, in seconds since 1970.");
+  families.set({}, static_cast<double>(seconds_since_epoch(*end)));
+}
+
+void add_office(Group& group, const SiteNumbers& numbers) {
+  group.set("leads", "1 if this coordinator leads, 0 if it is a standby.", 1);
+  group.set("store_works", "Whether the store of rules and jobs answers.",
+            numbers.store_problem.empty() ? 1 : 0);
+  group.set("term", "Term of the coordinator; each start has a higher one.",
+            static_cast<double>(numbers.term));
 }
 
 void add_jobs(Families& families, const SiteNumbers& numbers, std::size_t most) {
@@ -112,14 +147,31 @@ std::string site_metrics(const SiteNumbers& numbers, const std::string& version,
   Families families;
   families.gauge("vpfs_coordinator_info", "1; the labels tell what runs here.");
   families.set({{"name", numbers.name}, {"policy", numbers.policy}, {"version", version}}, 1);
-  add_cycles(families, numbers);
-  add_stages(families, numbers);
+  Group group(families, "vpfs_coordinator_");
+  add_office(group, numbers);
+  add_certificate(families, numbers.certificate_end);
+  group.add_cycles(numbers.cycles);
+  group.add_stages(numbers);
   families.gauge("vpfs_coordinator_capacity", "What is divided among all stages, each second.");
   add_amounts(families, numbers.capacity);
-  families.gauge("vpfs_coordinator_in_force",
-                 "Sum of all limits that may be in force at stages, each second.");
-  add_amounts(families, numbers.in_force);
+  group.add_in_force(numbers);
   add_jobs(families, numbers, most_jobs);
+  return families.text();
+}
+
+std::string member_metrics(const SiteNumbers& numbers, const MemberState& state) {
+  Families families;
+  Group group(families, "vpfs_member_");
+  group.set("takes_part", "1 if the last view that this member was told has it.",
+            state.takes_part ? 1 : 0);
+  group.set("view", "Epoch of the last view of the members that this one was told.",
+            static_cast<double>(state.epoch));
+  group.set("members", "Members in that view.", static_cast<double>(state.members));
+  group.set("led", "1 if the lease of the one that leads is in force at this member.",
+            numbers.parent && numbers.parent->is_led ? 1 : 0);
+  group.add_cycles(numbers.cycles);
+  group.add_stages(numbers);
+  group.add_in_force(numbers);
   return families.text();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "control/site/site_numbers.h"
@@ -11,5 +12,15 @@ namespace vpfs::coordinator {
 // most. docs/admin/monitoring.md explains every metric.
 [[nodiscard]] std::string site_metrics(const SiteNumbers& numbers, const std::string& version,
                                        std::size_t most_jobs);
+
+// What a member knows of all members.
+struct MemberState {
+  std::uint64_t epoch = 0;  // of its view; 0: it was told none
+  std::size_t members = 0;  // in the view
+  bool takes_part = false;  // the view has it
+};
+// What a coordinator that serves a part of the stages adds to its metrics, whether it leads or not.
+// `numbers` are those of its part.
+[[nodiscard]] std::string member_metrics(const SiteNumbers& numbers, const MemberState& state);
 
 }  // namespace vpfs::coordinator

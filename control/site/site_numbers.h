@@ -71,6 +71,7 @@ struct SiteNumbers {
   RecentCycles::Summary cycles;
   StageLinks::Counters links;
   std::string store_problem;                 // "": it works
+  std::optional<WallTime> certificate_end;   // of the first that ends; nothing: it has none
   std::optional<ParentLink::Status> parent;  // of an aggregator
   std::vector<Stage> stages;                 // in the order of names; absent ones too
   std::vector<Job> jobs;                     // those of the last cycle, in the order of names

@@ -141,6 +141,9 @@ std::string status_json(const SiteNumbers& numbers, const Config& config,
   rules["confirm_by_at"] = book.pending ? book.pending->deadline.time_since_epoch().count() : 0;
   status["rules"] = std::move(rules);
   status["store"] = {{"problem", numbers.store_problem}};
+  if (numbers.certificate_end) {
+    status["certificate_ends_at"] = seconds_since_epoch(*numbers.certificate_end);
+  }
   status["connections"] = describe(numbers.links);
   if (numbers.parent) status["parent"] = describe(*numbers.parent);
   status["stages"] = all_of(numbers.stages);

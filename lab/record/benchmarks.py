@@ -117,6 +117,43 @@ SET = [
         tuple(("--protocol", protocol) for protocol in ("orangefs", "beegfs", "mount")),
         40,
     ),
+    # A run has many faults, or hand-overs, whose worst counts.
+    Entry(
+        "takeover",
+        "takeover",
+        {"takeovers": summaries.takeovers, "idle": summaries.idle_requests},
+        minutes=12,
+        rounds=1,
+    ),
+    Entry(
+        "members",
+        "members",
+        {"cycles": summaries.members, "again": summaries.led_again},
+        (("--runs", "5"),),
+        minutes=8,
+        rounds=1,
+    ),
+    Entry(
+        "restart",
+        "restart",
+        {
+            "pauses": summaries.pauses,
+            "faults": summaries.hand_over_faults,
+            "shares": summaries.shares_in_hand_overs,
+        },
+        tuple(
+            ("--policies", policy, "--protocols", *protocols, "--times", times)
+            for policy, protocols, times in (
+                ("sfq", ("orangefs", "beegfs"), "200"),
+                ("fifo", ("orangefs",), "50"),
+                ("edf", ("orangefs",), "50"),
+                ("tbf", ("orangefs",), "50"),
+                ("adaptbf", ("orangefs",), "50"),
+            )
+        ),
+        minutes=22,
+        rounds=1,
+    ),
     Entry(
         "anticipation-2",  # with a loss of at most 2 %
         "anticipation",

@@ -276,3 +276,93 @@ def site(servers: int) -> Summary:
         ]
 
     return summary
+
+
+def takeovers(content: Content) -> list[Row]:
+    return [
+        {
+            "the leader is": f"{row['leader']}, store: {row['store']}",
+            "times": row["times"],
+            "p50 ms": row["p50_ms"],
+            "worst ms": row["worst_ms"],
+            "changes lost": row["lost"],
+        }
+        for row in content["rows"]
+    ]
+
+
+def idle_requests(content: Content) -> list[Row]:
+    return [
+        {
+            "nothing changes": f"{row['coordinators']} coordinators",
+            "requests/s of each": row["requests_each"],
+        }
+        for row in content["idle"]
+    ]
+
+
+def members(content: Content) -> list[Row]:
+    """The same number of members and of aggregators in one row."""
+    made: list[Row] = []
+    for (stages, count), part in groups(content["rows"], ["stages", "processes"]).items():
+        kinds = {row["kind"]: row for row in part}
+        made.append(
+            {
+                "processes": f"{count}, {stages:,} stages",
+                "members: p50 ms": kinds["members"]["p50_ms"],
+                "critical path ms": kinds["members"]["critical_path_ms"],
+                "aggregators: p50 ms": kinds["aggregators"]["p50_ms"],
+                "their critical path ms": kinds["aggregators"]["critical_path_ms"],
+            }
+        )
+    return made
+
+
+def led_again(content: Content) -> list[Row]:
+    return [
+        {
+            "what happens": f"{row['event']}, of {row['processes']}",
+            "times": row["times"],
+            "p50 ms": row["p50_ms"],
+            "worst ms": row["worst_ms"],
+        }
+        for row in content["again"]
+    ]
+
+
+def pauses(content: Content) -> list[Row]:
+    return [
+        {
+            "proxy": f"{row['protocol']}, {row['policy']}",
+            "paused ms, p50": row["paused_p50_ms"],
+            "worst": row["paused_worst_ms"],
+            "read ms, p50": row["read_p50_ms"],
+            "worst read": row["read_worst_ms"],
+        }
+        for row in content["rows"]
+    ]
+
+
+def hand_over_faults(content: Content) -> list[Row]:
+    return [
+        {
+            "proxy": f"{row['protocol']}, {row['policy']}",
+            "hand-overs": row["times"],
+            "verified blocks": row["verified_blocks"],
+            "wrong blocks": row["wrong_blocks"],
+            "errors, slots left": row["errors"] + row["slots_left"],
+        }
+        for row in content["rows"]
+    ]
+
+
+def shares_in_hand_overs(content: Content) -> list[Row]:
+    return [
+        {
+            "proxy": f"{row['protocol']}, {row['policy']}",
+            "2:1 off by %, second of a hand-over": row["off_percent"],
+            "seconds between": row["off_else_percent"],
+        }
+        for row in content["rows"]
+        if row["off_percent"] is not None
+    ]

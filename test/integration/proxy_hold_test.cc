@@ -81,7 +81,8 @@ TEST(ProxyHold, HeldPastTheDeadlineIsRefusedAndNeverForwarded) {
   EXPECT_EQ(now["counters"]["requests_refused"], 2);
   EXPECT_EQ(now["virtual_pfs"][0]["refused_requests"], 2);
   EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], 1);
-  EXPECT_TRUE(proxy.logs("2 requests were refused after they were held for 150 ms"));
+  // One line has both, or each has its own if they were refused at two moments.
+  EXPECT_TRUE(proxy.logs("requests refused after they were held for 150 ms: "));
   link.client.close();
   EXPECT_TRUE(proxy.wait_until_idle());
 }

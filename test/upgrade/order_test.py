@@ -14,13 +14,13 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(pathlib.Path(__file__).resolve().parent)]
 
-from lab import interpreter, mount  # noqa: E402
+from lab import etcd, interpreter, mount  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
 import upgrade_site  # noqa: E402
-from upgrade_site import MountLoad, Release, Site, eventually  # noqa: E402
+from upgrade_site import Config, MountLoad, Release, Site, eventually  # noqa: E402
 
 PAGE = ROOT / "docs/admin/upgrade.md"
 PROGRAMS: list[pathlib.Path] = []
@@ -46,18 +46,25 @@ class OrderTest(unittest.TestCase):
         self.releases = upgrade_site.releases(PROGRAMS[0])
         self.site = Site(self.releases)
         self.addCleanup(self.site.close)
-        (self.site.work / "shared").mkdir()
+        self.store = self.make_store()
         self.loads: list[MountLoad] = []
         self.mounts_made = 0
         self.steps = {"Standbys": self.standbys, "Leader": self.leader, "Aggregators": self.aggregators,
                       "Proxies": self.proxies, "Mounts": self.mounts}
+
+    def make_store(self) -> Config:
+        """In etcd, as on a site, where that is installed. records_test.py has the directory."""
+        if not etcd.missing():
+            return self.site.start_etcd().store("2 s")
+        (self.site.work / "shared").mkdir()
+        return {"directory": str(self.site.work / "shared"), "lease": "2 s"}
 
     def listens(self) -> list[str]:
         return [self.site.socket(f"listen-{name}") for name in COORDINATORS]
 
     def start_coordinator(self, name: str, release: Release) -> None:
         self.site.start_coordinator(name, release, {
-            "store": {"directory": str(self.site.work / "shared"), "lease": "2 s"},
+            "store": self.store,
             "policy": "psfa", "capacity": {"bytes": "24 MiB/s"}, "lease": "6 s", "deadline": "90 ms",
             "stages": {"dial": self.site.dials()[:1], "listen": {"socket": self.site.socket(f"listen-{name}")}}})
 

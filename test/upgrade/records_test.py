@@ -10,12 +10,13 @@ import re
 import signal
 import sys
 import unittest
+from collections.abc import Callable
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(pathlib.Path(__file__).resolve().parent)]
 
-from lab import interpreter  # noqa: E402
+from lab import etcd, interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
@@ -106,8 +107,10 @@ class RecordsTest(unittest.TestCase):
                                                          "stages": {"dial": site.dials()}})
         eventually(lambda: "term" in site.status("main"), "a coordinator that leads")
 
-    def expect_of_a_coordinator(self, store: Config) -> None:
+    def expect_of_a_coordinator(self, store_of: Callable[[Site], Config]) -> None:
+        """`store_of` makes the part of its configuration that says where it keeps records."""
         site = self.site()
+        store = store_of(site)
         (site.work / "shared").mkdir()
         site.start_proxies(self.releases.old, self.releases.new)
         before: list[Any] = []
@@ -127,10 +130,15 @@ class RecordsTest(unittest.TestCase):
         self.assertEqual(terms, sorted(set(terms)))
 
     def test_of_a_coordinator(self) -> None:
-        self.expect_of_a_coordinator({})
+        self.expect_of_a_coordinator(lambda _: {})
 
     def test_of_coordinators_with_a_store(self) -> None:
-        self.expect_of_a_coordinator({"store": {"directory": "shared", "lease": "2 s"}})
+        self.expect_of_a_coordinator(lambda _: {"store": {"directory": "shared", "lease": "2 s"}})
+
+    def test_of_coordinators_with_etcd(self) -> None:
+        if why := etcd.missing():
+            self.skipTest(why)
+        self.expect_of_a_coordinator(lambda site: {"store": site.start_etcd().store("2 s")})
 
     def ledger(self, site: Site, release: Release) -> set[tuple[object, ...]]:
         """The entries that have ended."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import build_previous
-from lab import mount
+from lab import etcd, mount
 from lab.cluster import Cluster, Front
 from lab.file_systems import DIRECT
 from lab.harness import Problem, Program, Programs
@@ -178,6 +178,12 @@ class Site:
         program.wait_for_line("vpfs-coordinator: ready" if "store" not in whole else "vpfs-coordinator: ")
         self.coordinators[name] = program
         return program
+
+    def start_etcd(self) -> etcd.Etcd:
+        """Three members with users. Coordinators of the site `main` may write there."""
+        store = etcd.Etcd(self.programs)
+        store.add_user("/vpfs/main/")
+        return store
 
     def socket(self, name: str) -> str:
         return str(self.work / f"{name}.sock")

@@ -186,6 +186,9 @@ std::string heading(const nlohmann::json& status) {
   add(text, "coordinator", text_of(status, "name"));
   add(text, "since", time_text(static_cast<std::int64_t>(number_of(status, "started_at"))));
   add(text, "policy", text_of(status, "policy"));
+  if (const std::uint64_t end = number_of(status, "certificate_ends_at"); end > 0) {
+    add(text, "certificate", "ends at " + time_text(static_cast<std::int64_t>(end)));
+  }
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/signal_block.h"
 #include "control/coordinator/members/members_port.h"
+#include "control/site/site_metrics.h"
 #include "control/wire/leader/address_list.h"
 
 namespace vpfs::coordinator {
@@ -84,6 +85,18 @@ void Member::answer_status(std::string status, control::Answer answer) {
     control::Envelope reply;
     reply.mutable_status_reply()->set_json(with_own_part(status));
     answer(std::move(reply));
+  });
+}
+
+void Member::give_metrics(MakeText others, std::function<void(MakeText)> give) {
+  asio::post(context_, [this, others = std::move(others), give = std::move(give)] {
+    const ServedPart& part = *coordinator_->part();
+    const MemberState state = {.epoch = part.view().epoch,
+                               .members = part.view().members.size(),
+                               .takes_part = part.takes_part()};
+    give([others, state, numbers = coordinator_->numbers()] {
+      return others() + member_metrics(numbers, state);
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/result.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/coordinator.h"
+#include "control/metrics/own_part.h"
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
 
@@ -21,7 +23,7 @@ namespace vpfs::coordinator {
 
 // The part of a process that serves stages beside other members of its site, whichever of them
 // leads. It has a thread of its own. Its functions are for any thread.
-class Member {
+class Member final : public control::OwnPart {
  public:
   struct Parts {
     const Clock& clock;
@@ -36,7 +38,7 @@ class Member {
   // it. The error names the key of the configuration.
   [[nodiscard]] static Result<std::unique_ptr<Member>> start(const Parts& parts);
   // Leaves its stages.
-  ~Member();
+  ~Member() override;
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
@@ -45,11 +47,10 @@ class Member {
   void follow(const std::vector<std::string>& leader);
   // None leads, as far as is known.
   void follow_none();
-  // Answers a request for the status: with `status`, a JSON object, and what this member adds.
-  void answer_status(std::string status, control::Answer answer);
 
-  // Whether its thread has turned since the last call.
-  [[nodiscard]] bool has_turned();
+  void answer_status(std::string status, control::Answer answer) override;
+  void give_metrics(MakeText others, std::function<void(MakeText)> give) override;
+  [[nodiscard]] bool has_turned() override;
 
   // Where stages dial.
   [[nodiscard]] const std::optional<net::Endpoint>& tcp_endpoint() const { return tcp_endpoint_; }

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "base/system_clock.h"
 #include "base/version.h"
+#include "control/coordinator/config/certificates.h"
 #include "control/members/view.h"
 #include "control/metrics/families.h"
 #include "control/metrics/http_source.h"
@@ -61,11 +62,12 @@ Standby::Standby(const Parts& parts)
       own_(parts.own),
       least_term_(parts.least_term),
       follow_(parts.follow),
-      finish_status_(parts.finish_status),
+      own_part_(parts.own_part),
       started_(wall_clock_now()),
+      certificate_end_(first_certificate_end(config_)),
       hello_(make_hello(config_, own_.incarnation)),
       signals_(context_, parts.signals),
-      heartbeat_(context_, parts.others_turn),
+      heartbeat_(context_, control::turns_of(parts.own_part)),
       look_timer_(context_),
       store_(parts.store, post_to(context_)),
       watch_(parts.watch, post_to(context_)),
@@ -106,8 +108,11 @@ Result<void> Standby::open_ports() {
   control::HttpSource source;
   source.not_ready = [] { return std::string(); };
   source.metrics = [this](std::function<void(control::HttpSource::MakeText)> give) {
-    asio::post(context_,
-               [this, give = std::move(give)] { give([text = metrics()] { return text; }); });
+    asio::post(context_, [this, give = std::move(give)] {
+      auto text = [text = metrics()] { return text; };
+      if (own_part_ != nullptr) return own_part_->give_metrics(std::move(text), give);
+      give(std::move(text));
+    });
   };
   source.ask = control::ask_of(*this);
   source.is_site = true;
@@ -136,7 +141,11 @@ std::optional<Elected> Standby::run() {
 }
 
 void Standby::take_signal(int signal) {
-  if (signal == SIGUSR2) return reopen_log();
+  if (signal == SIGUSR2) {
+    reopen_log();
+    if (port_ != nullptr) port_->reopen_audit();
+    return;
+  }
   spdlog::info("{}: ending", signal == SIGTERM ? "SIGTERM" : "SIGINT");
   heartbeat_.ending();
   context_.stop();
@@ -287,7 +296,7 @@ void Standby::answer(const Envelope& request, const Answer& answer) const {
   if (!request.has_status()) {
     return answer(make_error(control::Error::UNAVAILABLE, "leader", who_leads()));
   }
-  if (finish_status_ != nullptr) return finish_status_(status(), answer);
+  if (own_part_ != nullptr) return own_part_->answer_status(status(), answer);
   Envelope reply;
   reply.mutable_status_reply()->set_json(status());
   answer(std::move(reply));
@@ -320,6 +329,7 @@ std::string Standby::status() const {
   }
   status["leader"] = std::move(leader);
   status["store"] = {{"problem", trouble_}};
+  if (certificate_end_) status["certificate_ends_at"] = seconds_since_epoch(*certificate_end_);
   return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -332,6 +342,11 @@ std::string Standby::metrics() const {
   families.set({}, 0);
   families.gauge("vpfs_coordinator_store_works", "Whether the store of rules and jobs answers.");
   families.set({}, trouble_.empty() ? 1 : 0);
+  if (certificate_end_) {
+    families.gauge("vpfs_certificate_end_timestamp_seconds",
+                   "When the first of its certificates ends, in seconds since 1970.");
+    families.set({}, static_cast<double>(seconds_since_epoch(*certificate_end_)));
+  }
   return families.text();
 }
 

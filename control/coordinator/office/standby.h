@@ -16,6 +16,7 @@
 #include "control/coordinator/office/leader_watch.h"
 #include "control/election/candidacy.h"
 #include "control/metrics/http_ports.h"
+#include "control/metrics/own_part.h"
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
@@ -40,10 +41,7 @@ class Standby final : private control::Owner {
     // Told of each leader that is seen, and with null that none is known; null: it is not asked
     // for.
     std::function<void(const control::Leadership*)> follow = {};
-    // As SiteAdministration::Parts has it.
-    std::function<void(std::string status, control::Answer answer)> finish_status = {};
-    // Whether what this process has beside the standby turns: see net::Heartbeat.
-    net::Heartbeat::Alive others_turn = [] { return true; };
+    control::OwnPart* own_part = nullptr;  // as SiteAdministration::Parts has it
   };
 
   // All parts outlive it. The ports are open. The error names the key of the configuration.
@@ -93,8 +91,9 @@ class Standby final : private control::Owner {
   control::Leadership own_;
   const std::uint64_t least_term_;
   const std::function<void(const control::Leadership*)> follow_;
-  const std::function<void(std::string status, control::Answer answer)> finish_status_;
+  control::OwnPart* const own_part_;
   const WallTime started_;
+  const std::optional<WallTime> certificate_end_;  // of those in use: files may be newer
   const control::Hello hello_;
   asio::io_context context_{1};
   net::SignalReader signals_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when a dashboard, the alerts or their page do not fit the metrics of a proxy and of a coordinator.
 
-Run from the repository root. test/data/metrics has a file with every metric of each; tests in C++ keep
+Run from the repository root. test/data/metrics has files with every metric of each; tests in C++ keep
 them as the programs write them. Where promtool is installed, it parses every query and checks the alerts.
 """
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-EXAMPLES = [pathlib.Path("test/data/metrics/example.prom"), pathlib.Path("test/data/metrics/coordinator.prom")]
+EXAMPLES = [pathlib.Path("test/data/metrics") / name for name in ("example.prom", "coordinator.prom", "member.prom")]
 # With words of what each has to show.
 DASHBOARDS = {
     pathlib.Path("conf/grafana/vpfs.json"): (

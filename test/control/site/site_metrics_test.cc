@@ -31,6 +31,7 @@ SiteNumbers example() {
   numbers.jobs = {{.name = "a", .weight = 2, .stages = 2, .granted = {.bytes = 600}, .done = 5},
                   {.name = "b", .weight = 1, .stages = 1, .granted = {.bytes = 300}, .done = 9}};
   numbers.lies = 4;
+  numbers.certificate_end = WallTime(1790000000s);
   return numbers;
 }
 
@@ -41,6 +42,7 @@ TEST(SiteMetrics, AreWellFormedAndSayWhatIsThere) {
                       {{"name", "main"}, {"policy", "psfa"}, {"version", "1.2"}}),
             1);
   EXPECT_EQ(all.value("vpfs_coordinator_term"), 7);
+  EXPECT_EQ(all.value("vpfs_certificate_end_timestamp_seconds"), 1790000000);
   EXPECT_EQ(all.value("vpfs_coordinator_cycle_seconds_count"), 20);
   EXPECT_EQ(all.value("vpfs_coordinator_cycle_seconds_sum"), 2);
   EXPECT_EQ(all.value("vpfs_coordinator_stages", {{"state", "connected"}}), 2);
@@ -55,12 +57,57 @@ TEST(SiteMetrics, AreWellFormedAndSayWhatIsThere) {
       600);
 }
 
+SiteNumbers example_of_part() {
+  SiteNumbers numbers = example();
+  numbers.parent.emplace();
+  numbers.parent->is_led = true;
+  return numbers;
+}
+
+TEST(MemberMetrics, AreWellFormedAndSayWhatIsThere) {
+  const MemberState state = {.epoch = 65538, .members = 3, .takes_part = true};
+  const test::Exposition all = test::read_exposition(member_metrics(example_of_part(), state));
+  EXPECT_THAT(all.problems, IsEmpty());
+  EXPECT_EQ(all.value("vpfs_member_takes_part"), 1);
+  EXPECT_EQ(all.value("vpfs_member_led"), 1);
+  EXPECT_EQ(all.value("vpfs_member_view"), 65538);
+  EXPECT_EQ(all.value("vpfs_member_members"), 3);
+  EXPECT_EQ(all.value("vpfs_member_stages", {{"state", "connected"}}), 2);
+  EXPECT_EQ(all.value("vpfs_member_cycle_seconds_count"), 20);
+  EXPECT_EQ(all.value("vpfs_member_in_force", {{"resource", "bytes"}}), 900);
+}
+
+TEST(MemberMetrics, OfOneThatIsCutOffSaySo) {
+  SiteNumbers numbers = example_of_part();
+  numbers.parent->is_led = false;
+  const test::Exposition all = test::read_exposition(member_metrics(numbers, {}));
+  EXPECT_EQ(all.value("vpfs_member_takes_part"), 0);
+  EXPECT_EQ(all.value("vpfs_member_led"), 0);
+}
+
+// A member's metrics follow those of the coordinator, so no name is in both.
+TEST(MemberMetrics, FitBesideThoseOfACoordinator) {
+  const test::Exposition both = test::read_exposition(site_metrics(example(), "1.2", 10) +
+                                                      member_metrics(example_of_part(), {}));
+  EXPECT_THAT(both.problems, IsEmpty());
+}
+
 // The file also is what the dashboard and the documents are checked against.
 TEST(SiteMetrics, ExampleIsAsInTheFile) {
   const std::filesystem::path file = test::source("test/data/metrics/coordinator.prom");
   std::ostringstream expected;
   expected << std::ifstream(file).rdbuf();
   const std::string text = site_metrics(example(), "0.1.0 (abc)", 10);
+  if (std::getenv("VPFS_WRITE_EXAMPLE") != nullptr) std::ofstream(file) << text;
+  EXPECT_EQ(text, expected.str());
+}
+
+TEST(MemberMetrics, ExampleIsAsInTheFile) {
+  const std::filesystem::path file = test::source("test/data/metrics/member.prom");
+  std::ostringstream expected;
+  expected << std::ifstream(file).rdbuf();
+  const MemberState state = {.epoch = 65538, .members = 3, .takes_part = true};
+  const std::string text = member_metrics(example_of_part(), state);
   if (std::getenv("VPFS_WRITE_EXAMPLE") != nullptr) std::ofstream(file) << text;
   EXPECT_EQ(text, expected.str());
 }

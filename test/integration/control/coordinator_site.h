@@ -112,18 +112,24 @@ inline constexpr const char* kBothJobs =
 // dials them. Jobs "a" and "b" have virtual PFSes of weight 1.
 class CoordinatorSite {
  public:
-  // `device`: MiB/s of each server; 0: as fast as it can.
-  explicit CoordinatorSite(std::size_t count, unsigned device = 0) {
+  // `device`: MiB/s of each server; 0: as fast as it can. `dialled`: so many coordinators are
+  // dialled by each proxy, at their stages_socket(); 0: coordinators dial the proxies.
+  explicit CoordinatorSite(std::size_t count, unsigned device = 0, std::size_t dialled = 0) {
     std::string servers;
+    std::string coordinators;
+    for (std::size_t i = 0; i < dialled; ++i) {
+      coordinators += (i == 0 ? "" : ", ") + stages_socket(fmt::format("{}", i));
+    }
+    if (dialled > 0) coordinators = ", coordinator: [" + coordinators + "]";
     for (std::size_t i = 0; i < count; ++i) {
       ports_.emplace_back();
-      proxies_.push_back(std::make_unique<ProxyProcess>(
-          ProxySettings{.upstream = ports_.back().number(),
-                        .depth = 4,
-                        .control = fmt::format("socket: {}, name: ds{}", socket(i), i),
-                        .virtual_pfs = "a: {weight: 1}, b: {weight: 1}",
-                        .rules = "[{match: {hint: {jobid: a}}, virtual_pfs: a},"
-                                 " {match: {hint: {jobid: b}}, virtual_pfs: b}]"}));
+      proxies_.push_back(std::make_unique<ProxyProcess>(ProxySettings{
+          .upstream = ports_.back().number(),
+          .depth = 4,
+          .control = fmt::format("socket: {}, name: ds{}{}", socket(i), i, coordinators),
+          .virtual_pfs = "a: {weight: 1}, b: {weight: 1}",
+          .rules = "[{match: {hint: {jobid: a}}, virtual_pfs: a},"
+                   " {match: {hint: {jobid: b}}, virtual_pfs: b}]"}));
       servers +=
           fmt::format("  - {{alias: s{}, addresses: ['tcp://{}', 'tcp-px://127.0.0.1:{}']}}\n", i,
                       ports_.back().address(), proxies_.back()->port());
@@ -148,6 +154,10 @@ class CoordinatorSite {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
   [[nodiscard]] std::string socket(std::size_t proxy) const {
     return folder_.path() / fmt::format("ds{}.sock", proxy);
+  }
+  // Where stages dial the coordinator of that number.
+  [[nodiscard]] std::string stages_socket(const std::string& coordinator) const {
+    return folder_.path() / ("stages" + coordinator + ".sock");
   }
   [[nodiscard]] std::size_t size() const { return proxies_.size(); }
   [[nodiscard]] ProxyProcess& proxy(std::size_t index) { return *proxies_[index]; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,8 @@ class LiveCoordinator {
     }
     config_ = directory_.write(
         "coordinator.yaml",
-        fmt::format("name: main\njournal: {0}/journal\ncontrol: {{socket: {1}{2}}}\n{3}"
+        fmt::format("name: main\njournal: {0}/journal\n"
+                    "control: {{socket: {1}, audit: {0}/audit{2}}}\n{3}"
                     "stages:\n  dial:\n{4}",
                     directory_.path().string(), socket(), control.empty() ? "" : ", " + control,
                     more, stages));
@@ -43,6 +45,8 @@ class LiveCoordinator {
     ASSERT_TRUE(process_.wait_for_line("ready")) << process_.errors();
   }
   void kill() { (void)process_.kill(); }
+  void signal(int number) const { process_.signal(number); }
+  [[nodiscard]] std::filesystem::path folder() const { return directory_.path(); }
 
   [[nodiscard]] std::string socket() const { return directory_.path() / "admin.sock"; }
   [[nodiscard]] Outcome ctl(std::vector<std::string> arguments) const {

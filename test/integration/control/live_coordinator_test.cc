@@ -1,6 +1,8 @@
 // A real vpfs-coordinator, real proxies, and vpfsctl.
 #include "test/integration/control/live_coordinator.h"
 
+#include <csignal>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 namespace vpfs::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -176,6 +179,19 @@ TEST(LiveCoordinator, ARateOfTheWholeSiteBoundsTheJobInTheCycles) {
   EXPECT_EQ(job("job-b")["weight"], 9);
   site.run({"rule", "stop", "job-{jobid}"});
   EXPECT_TRUE(LiveProxy::comes_true([&] { return job("job-a")["most"]["bytes"] == 0; }));
+}
+
+TEST(LiveCoordinator, ARenamedAuditIsWrittenAnew) {
+  const LiveProxy one;
+  const LiveCoordinator site({{"ds1", one.socket()}});
+  const std::filesystem::path audit = site.folder() / "audit";
+  site.run({"rule", "start", "first", "jobid=a", "weight=2"});
+  std::filesystem::rename(audit, site.folder() / "audit.1");
+  site.signal(SIGUSR2);
+  ASSERT_TRUE(LiveProxy::comes_true([&] { return std::filesystem::exists(audit); }));
+  site.run({"rule", "start", "second", "jobid=b", "weight=2"});
+  EXPECT_THAT(read_text(audit), AllOf(HasSubstr("rule start second"), Not(HasSubstr("first"))));
+  EXPECT_THAT(read_text(site.folder() / "audit.1"), Not(HasSubstr("second")));
 }
 
 TEST(LiveCoordinator, MetricsTellOfItsStages) {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/integration/control/http_get.h"
 #include "test/support/io_messages.h"
 #include "test/support/proxy_process.h"
 #include "test/tools/vpfsctl/proxies.h"
@@ -112,14 +113,5 @@ class LiveProxy {
   ProxyProcess proxy_;
   orangefs::Tag tag_ = 0;
 };
-
-// What an HTTP server answers to GET.
-inline std::string http_get(std::uint16_t port, const std::string& path) {
-  WirePeer peer = WirePeer::connect(port);
-  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n";
-  EXPECT_TRUE(peer.send(std::as_bytes(std::span(request))));
-  const Buffer answer = peer.receive_bytes(1 << 24U);
-  return {reinterpret_cast<const char*>(answer.data()), answer.size()};
-}
 
 }  // namespace vpfs::test

@@ -3,18 +3,13 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <map>
-#include <set>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "test/integration/control/standby_site.h"
+#include "test/integration/control/members_site.h"
 
 namespace vpfs::test {
 namespace {
@@ -23,97 +18,6 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-constexpr std::size_t kCoordinators = 3;
-constexpr std::size_t kStages = 8;
-constexpr const char* kMembersTimes =
-    "members: auto\nperiod: 20 ms\ndeadline: 10 ms\nlease: 400 ms\ntransit: 100 ms\n"
-    "log_level: debug\n";
-// Epochs are within the term of the leader that has made them.
-constexpr std::uint64_t kEpochs = 65536;
-
-class MembersTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::filesystem::create_directory(shared());
-    coordinators_.emplace(site_, kCoordinators,
-                          fmt::format("directory: {}, lease: 2 s", shared().string()),
-                          kMembersTimes);
-  }
-  void TearDown() override { coordinators_->stop_all(); }
-
-  [[nodiscard]] std::filesystem::path shared() const { return site_.folder() / "shared"; }
-  CoordinatorProcess& member(std::size_t index) { return coordinators_->member(index); }
-
-  nlohmann::json status(std::size_t index) {
-    const Outcome status = coordinators_->ctl({"status", "--json"}, coordinators_->socket(index));
-    const nlohmann::json whole = nlohmann::json::parse(status.output, nullptr, false);
-    if (!whole.is_object() || whole["proxies"].empty()) return {};
-    return whole["proxies"][0].value("data", nlohmann::json());
-  }
-  // The stages that each running member serves, by its number.
-  std::map<std::size_t, std::set<std::string>> parts() {
-    std::map<std::size_t, std::set<std::string>> parts;
-    for (std::size_t i = 0; i < kCoordinators; ++i) {
-      if (!member(i).running()) continue;
-      const nlohmann::json own = status(i);
-      if (!own.is_object() || !own.contains("member")) continue;
-      for (const auto& stage : own["member"]["stages"]) {
-        if (stage["connected"]) parts[i].insert(stage["name"]);
-      }
-    }
-    return parts;
-  }
-  // Waits until each stage has a lease of one member, with a term from `least` on.
-  bool each_is_served_once(std::uint64_t least) {
-    return CoordinatorSite::comes_true([&] {
-      for (std::size_t i = 0; i < kStages; ++i) {
-        if (epoch_of(i) < least) return false;
-      }
-      std::multiset<std::string> served;
-      for (const auto& [index, part] : parts()) served.insert(part.begin(), part.end());
-      return served.size() == kStages && std::set(served.begin(), served.end()).size() == kStages;
-    });
-  }
-  // The term of the lease that a stage has; 0: it has none.
-  std::uint64_t epoch_of(std::size_t stage) {
-    const nlohmann::json row = site_.coordinated(stage);
-    if (row.is_null() || !row.contains("lease_us_left")) return 0;
-    return row["term"].get<std::uint64_t>();
-  }
-  // How long it took until all stages were led with that epoch or a later one.
-  milliseconds until_led(std::uint64_t epoch, StandbySite::Clock::time_point from) {
-    EXPECT_TRUE(CoordinatorSite::comes_true([&] {
-      for (std::size_t i = 0; i < kStages; ++i) {
-        if (epoch_of(i) < epoch) return false;
-      }
-      return true;
-    }));
-    return std::chrono::duration_cast<milliseconds>(StandbySite::Clock::now() - from);
-  }
-  // Starts all; the one that leads. Each stage is served by one of them.
-  std::size_t start() {
-    coordinators_->start_all();
-    const auto leader = coordinators_->leader(1);
-    EXPECT_TRUE(leader);
-    EXPECT_TRUE(
-        CoordinatorSite::comes_true([&] { return members_of(*leader).size() == kCoordinators; }));
-    EXPECT_TRUE(each_is_served_once(view_of(*leader)));
-    return *leader;
-  }
-  std::uint64_t view_of(std::size_t index) {
-    const nlohmann::json own = status(index);
-    return own.is_object() && own.contains("member") ? own["member"].value("view", 0ULL) : 0;
-  }
-  std::vector<std::string> members_of(std::size_t index) {
-    const nlohmann::json own = status(index);
-    if (!own.is_object() || !own.contains("member")) return {};
-    return own["member"]["members"].get<std::vector<std::string>>();
-  }
-
-  CoordinatorSite site_{kStages};
-  std::optional<StandbySite> coordinators_;
-};
 
 TEST_F(MembersTest, EachServesAPartAndTheLeaderDividesBetweenThem) {
   const std::size_t leader = start();

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "test/integration/control/coordinator_site.h"
+#include "test/integration/control/http_get.h"
 #include "test/support/outcome.h"
 
 namespace vpfs::test {
@@ -20,13 +22,14 @@ class StandbySite {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `store`: the mapping of that name. `more`: further keys.
+  // `store`: the mapping of that name. `more`: further keys; {index} in it is the coordinator's.
   StandbySite(CoordinatorSite& site, std::size_t count, const std::string& store,
               const std::string& more = "")
       : site_(site) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::string text =
-          fmt::format("store: {{{}}}\ncontrol: {{socket: {}}}\n{}", store, socket(i), more);
+          fmt::format("store: {{{}}}\ncontrol: {{socket: {}, http: '{}'}}\n{}", store, socket(i),
+                      http_.emplace_back().address(), with_index(more, i));
       members_.push_back(site_.coordinator(fmt::format("c{}", i), text));
     }
   }
@@ -35,6 +38,9 @@ class StandbySite {
   [[nodiscard]] CoordinatorProcess& member(std::size_t index) { return members_[index]; }
   [[nodiscard]] std::string socket(std::size_t index) const {
     return site_.folder() / fmt::format("c{}.sock", index);
+  }
+  [[nodiscard]] std::string metrics(std::size_t index) const {
+    return http_get(http_[index].number(), "/metrics");
   }
   // All of their sockets, as vpfsctl takes them.
   [[nodiscard]] std::string sockets() const {
@@ -91,7 +97,16 @@ class StandbySite {
   }
 
  private:
+  static std::string with_index(std::string text, std::size_t index) {
+    constexpr std::string_view kIndex = "{index}";
+    if (const std::size_t place = text.find(kIndex); place != std::string::npos) {
+      text.replace(place, kIndex.size(), fmt::format("{}", index));
+    }
+    return text;
+  }
+
   CoordinatorSite& site_;
+  std::deque<ReservedPort> http_;
   std::deque<CoordinatorProcess> members_;
 };
 
