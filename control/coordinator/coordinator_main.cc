@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -34,6 +36,7 @@
 #include "control/store/store_thread.h"
 #include "control/wire/protocol.h"
 #include "net/endpoint.h"
+#include "net/manager/heartbeat.h"
 #include "net/manager/manager_socket.h"
 #include "net/signal_queue.h"
 #include "net/socket_options.h"
@@ -55,6 +58,7 @@ using vpfs::net::SignalQueue;
 constexpr const char* kName = "vpfs-coordinator";
 constexpr vpfs::Duration kFirstTermPause = std::chrono::milliseconds(500);
 constexpr vpfs::Duration kLastTermPause = std::chrono::minutes(10);
+constexpr vpfs::Duration kClaimAgain = std::chrono::seconds(5);
 constexpr int kManagerWaits = 50;
 
 struct Options {
@@ -162,19 +166,51 @@ Result<Elected> claim(StoreThread& store, const Config& config, const vpfs::Cloc
   return claimed.get_future().get();
 }
 
+// The next term of one that has led. What keeps it from that, such as a full disk, may pass.
+// Nothing: it was told to end.
+std::optional<Elected> claim_again(StoreThread& store, const Config& config,
+                                   const vpfs::Clock& clock, std::uint64_t least_term,
+                                   const SignalQueue& signals) {
+  for (;;) {
+    auto elected = claim(store, config, clock, least_term);
+    if (elected) return *std::move(elected);
+    spdlog::error("the next term cannot begin: {}; it is tried again every {}",
+                  elected.error().message, vpfs::to_string(kClaimAgain));
+    asio::io_context context;
+    vpfs::net::SignalReader reader(context, signals);
+    vpfs::net::Heartbeat heartbeat(context, [] { return true; });
+    bool is_told_to_end = false;
+    reader.start([&](int signal) {
+      if (signal == SIGUSR2) return vpfs::reopen_log();
+      is_told_to_end = true;
+      context.stop();
+    });
+    asio::steady_timer timer(context, kClaimAgain);
+    timer.async_wait([&](std::error_code) { context.stop(); });
+    heartbeat.start();
+    context.run();
+    if (is_told_to_end) return std::nullopt;
+  }
+}
+
 Result<void> lead_alone(const Config& config, const vpfs::Clock& clock, const Options& options,
                         std::unique_ptr<SiteStore> opened, const SignalQueue& signals) {
   StoreThread store(std::move(opened));
-  std::uint64_t least_term = options.least_term;
+  auto claimed = claim(store, config, clock, options.least_term);
+  VPFS_TRY(claimed);
+  std::optional<Elected> elected = std::move(*claimed);
   // Two aggregators of one stage, by mistake, outdo each other less and less often.
-  for (vpfs::Duration pause = kFirstTermPause;; pause = std::min(2 * pause, kLastTermPause)) {
-    auto elected = claim(store, config, clock, least_term);
-    VPFS_TRY(elected);
+  for (vpfs::Duration pause = kFirstTermPause;;) {
+    const TimePoint began = clock.now();
     const auto ended =
         lead(config, clock, options, std::move(*elected), store, signals, nullptr, pause);
     VPFS_TRY(ended);
     if (ended->how != Leader::Ending::later) return {};
-    least_term = ended->least_term;
+    const bool was_in_peace = clock.now() - began > kLastTermPause + pause;
+    pause = was_in_peace ? kFirstTermPause : std::min(2 * pause, kLastTermPause);
+    auto next = claim_again(store, config, clock, ended->least_term, signals);
+    if (!next) return {};
+    elected.emplace(std::move(*next));
   }
 }
 

@@ -24,8 +24,9 @@ Key key_of(const RuleState& rule) {
   return {rule.origin(), rule.name(), rule.condition(), {rule.words().begin(), rule.words().end()}};
 }
 
+// A stage where the rule is not in force does not count as one that has it.
 void add_counts(RuleState& to, const RuleState& from) {
-  to.set_stages(to.stages() + 1);
+  if (from.problem().empty()) to.set_stages(to.stages() + 1);
   to.set_hits(to.hits() + from.hits());
   to.set_virtual_pfs_made(to.virtual_pfs_made() + from.virtual_pfs_made());
   if (!from.has_would_hold()) return;
@@ -68,6 +69,10 @@ void add_lists_of_stages(control::RuleReply& list, const control::ForwardReply& 
     for (const RuleState& rule : each.answer().rule_reply().rules()) {
       const auto own = of_site.find(rule.name());
       if (rule.origin() == "coordinator" && own != of_site.end()) {
+        if (!rule.problem().empty()) {
+          list.add_warnings(fmt::format("{}: {} is not in force there: {}", each.stage(),
+                                        rule.name(), rule.problem()));
+        }
         add_counts(*own->second, rule);
         continue;
       }

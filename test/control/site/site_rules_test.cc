@@ -19,6 +19,7 @@ struct Told {
   std::string origin;
   std::uint64_t hits = 0;
   std::string words = {};
+  std::string problem = {};
 };
 
 void add(control::RuleReply& list, const Told& told) {
@@ -27,6 +28,7 @@ void add(control::RuleReply& list, const Told& told) {
   rule.set_origin(told.origin);
   rule.set_hits(told.hits);
   if (!told.words.empty()) rule.add_words(told.words);
+  rule.set_problem(told.problem);
 }
 
 void add_stage(control::ForwardReply& stages, const std::string& name,
@@ -45,6 +47,18 @@ std::vector<std::string> lines(const control::RuleReply& list) {
                    std::to_string(rule.stages()));
   }
   return told;
+}
+
+TEST(SiteRules, AStageWhereTheRuleIsNotInForceIsNotCountedAndIsNamed) {
+  control::RuleReply list;
+  add(list, {"gold", "administrator"});
+  control::ForwardReply stages;
+  add_stage(stages, "ds0", {{"gold", "coordinator", 7}});
+  add_stage(stages, "ds1", {{"gold", "coordinator", 2, "", "users: no such user"}});
+  add_lists_of_stages(list, stages);
+  EXPECT_EQ(list.stages(), 2U);
+  EXPECT_THAT(lines(list), ElementsAre("gold administrator 9 at 1"));
+  EXPECT_THAT(list.warnings(), ElementsAre("ds1: gold is not in force there: users: no such user"));
 }
 
 TEST(SiteRules, HitsOfAllStagesAreSummed) {

@@ -67,6 +67,7 @@ class CoordinatorProcess {
     const std::string output = process_->output();
     return std::stoull(output.substr(output.find(", term ") + 7));
   }
+  [[nodiscard]] const std::string& journal() const { return journal_; }
   [[nodiscard]] std::string term_file() const { return journal_ + ".term"; }
 
   struct Cycle {

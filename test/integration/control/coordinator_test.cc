@@ -174,6 +174,29 @@ TEST_F(CoordinatorTest, ANewAggregatorBeginsALaterTermThanItsStagesKnow) {
   aggregator.stop();
 }
 
+// It goes on when the journal can be read again.
+TEST_F(CoordinatorTest, AnAggregatorThatCannotReadItsJournalTriesAgainToBeginALaterTerm) {
+  CoordinatorProcess root = site_.coordinator("root", kQuick);
+  root.start({"--term", "7"});
+  ASSERT_TRUE(site_.all_are_led(7));
+  root.kill();
+  const std::string parent = (site_.folder() / "root.sock").string();
+  CoordinatorProcess aggregator =
+      site_.coordinator("aggregator", fmt::format("{}parent: {{address: {}}}\n", kQuick, parent));
+  aggregator.start();
+  const std::string whole = read_text(aggregator.journal());
+  write(aggregator.journal(), "damage\nand more\n");
+  EXPECT_TRUE(aggregator.logs("the next term cannot begin: journal: ")) << aggregator.errors();
+  EXPECT_TRUE(aggregator.running());
+  write(aggregator.journal(), whole);
+  // Each attempt has used a term up.
+  EXPECT_TRUE(CoordinatorSite::comes_true([&] {
+    const nlohmann::json row = site_.coordinated(0);
+    return row.contains("lease_us_left") && row["term"] >= 9;
+  })) << aggregator.errors();
+  aggregator.stop();
+}
+
 // Both have term 1. The stages' sequence is far ahead, so the new one's cycles would be outdated.
 TEST_F(CoordinatorTest, ATermBesideTheSameTermIsNoticedBeforeAStageJoins) {
   CoordinatorProcess former = site_.coordinator("former", kQuick);

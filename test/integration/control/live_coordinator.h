@@ -25,13 +25,12 @@ class LiveCoordinator {
     for (const auto& [name, socket] : proxies) {
       stages += fmt::format("    - {{name: {}, address: {}}}\n", name, socket);
     }
-    config_ = directory_.write(
-        "coordinator.yaml",
-        fmt::format("name: main\njournal: {0}/journal\n"
-                    "control: {{socket: {1}, audit: {0}/audit{2}}}\n{3}"
-                    "stages:\n  dial:\n{4}",
-                    directory_.path().string(), socket(), control.empty() ? "" : ", " + control,
-                    more, stages));
+    config_ = directory_.write("coordinator.yaml",
+                               fmt::format("name: main\njournal: {0}/journal\n"
+                                           "control: {{socket: {1}, audit: {0}/audit{2}}}\n{3}"
+                                           "stages:\n  dial:\n{4}",
+                                           directory_.path().string(), socket(),
+                                           control.empty() ? "" : ", " + control, more, stages));
     start();
   }
   ~LiveCoordinator() {

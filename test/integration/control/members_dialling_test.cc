@@ -18,9 +18,7 @@ namespace vpfs::test {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
-using ::testing::Not;
 
 class DiallingMembersTest : public MembersTest {
  protected:
@@ -58,18 +56,18 @@ TEST_F(DiallingMembersTest, OnlyTheStagesOfOneThatDiesDialAnother) {
   const std::size_t leader = start();
   const std::uint64_t view = view_of(leader);
   const auto before = parts();
-  const std::size_t victim = (leader + 1) % kCoordinators;
-  ASSERT_THAT(before.at(victim), Not(IsEmpty()));
+  const auto victim = standby_with_stages(leader);
+  ASSERT_TRUE(victim);
   LoadRun load(site_.load(kBothJobs));
   ASSERT_TRUE(load.wait_until_begun());
-  member(victim).kill();
+  member(*victim).kill();
   const milliseconds took = until_led(view + 1, StandbySite::Clock::now());
   if (!programs_have_sanitizer()) EXPECT_LT(took, 3s);
   ASSERT_TRUE(each_is_served_once(view + 1));
   const auto after = parts();
   for (const auto& [index, part] : after) EXPECT_THAT(part, IsSupersetOf(before.at(index)));
 
-  member(victim).start();
+  member(*victim).start();
   ASSERT_TRUE(CoordinatorSite::comes_true([&] { return parts() == before; }));
   EXPECT_TRUE(each_is_served_once(view + 2));
   load.expect_good_stop();

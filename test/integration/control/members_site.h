@@ -52,18 +52,27 @@ class MembersTest : public ::testing::Test {
     if (!whole.is_object() || whole["proxies"].empty()) return {};
     return whole["proxies"][0].value("data", nlohmann::json());
   }
-  // The stages that each running member serves, by its number.
+  // The stages that each running member serves, by its number. They may be none.
   std::map<std::size_t, std::set<std::string>> parts() {
     std::map<std::size_t, std::set<std::string>> parts;
     for (std::size_t i = 0; i < kCoordinators; ++i) {
       if (!member(i).running()) continue;
       const nlohmann::json own = status(i);
       if (!own.is_object() || !own.contains("member")) continue;
+      parts[i];
       for (const auto& stage : own["member"]["stages"]) {
         if (stage["connected"]) parts[i].insert(stage["name"]);
       }
     }
     return parts;
+  }
+  // One that does not lead and has stages; nothing: the hash of the names, which are others in each
+  // run, has given all to the leader.
+  std::optional<std::size_t> standby_with_stages(std::size_t leader) {
+    for (const auto& [index, part] : parts()) {
+      if (index != leader && !part.empty()) return index;
+    }
+    return std::nullopt;
   }
   // Waits until each stage has a lease of one member, with a term from `least` on.
   bool each_is_served_once(std::uint64_t least) {
