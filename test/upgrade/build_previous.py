@@ -101,6 +101,7 @@ def build_below(folder: pathlib.Path, jobs: int) -> None:
     subprocess.run(["tar", "-x", "-C", str(source)], input=archive.stdout, check=True)
     log = folder / "build.log"
     tree = source / "build/dev"
+    run(["script/bootstrap"], source, log)  # it may need packages that this release does without
     run(["cmake", *OPTIONS], source, log)
     run(["cmake", "--build", str(tree), "-j", str(jobs), "--target", *PROGRAMS], source, log)
     (tree / "bin").rename(folder / "bin")
