@@ -46,6 +46,10 @@ class ConnectionKeeper {
   // Places in use.
   [[nodiscard]] std::size_t kept() const { return kept_.load(std::memory_order_relaxed); }
 
+  // Whether take_place() gives none for now. Cheap.
+  [[nodiscard]] bool is_full() const {
+    return kept() >= places_ || is_over_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::optional<std::size_t> take_place(TimePoint now);
   void give_back(std::size_t place, TimePoint now);
   // The connection of the place is at rest. False: that cannot be recorded.
@@ -79,10 +83,10 @@ class ConnectionKeeper {
   const std::size_t places_;
   std::set<std::string> names_;  // of what the manager has; the first is for more
   std::atomic<std::size_t> kept_ = 0;
+  std::atomic<bool> is_over_ = false;                   // nothing more is offered
   std::mutex mutex_;                                    // guards what follows
   std::deque<std::pair<TimePoint, std::size_t>> free_;  // places, and since when
   std::deque<Message> untold_;
-  bool is_over_ = false;  // nothing more is offered
 };
 
 }  // namespace vpfs::proxy

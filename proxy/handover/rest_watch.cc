@@ -19,7 +19,8 @@ bool RestWatch::is_due(std::uint64_t moved, TimePoint now) {
     is_recorded_ = false;
     return false;
   }
-  return !is_recorded_ && now - since_ >= (place_ ? kRest : kFirstRest);
+  if (is_recorded_ || now - since_ < (place_ ? kRest : kFirstRest)) return false;
+  return place_ || !keeper_->is_full();
 }
 
 void RestWatch::record(std::array<int, 2> sockets, SavedState state, TimePoint now) {

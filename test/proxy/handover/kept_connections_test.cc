@@ -252,6 +252,18 @@ TEST_F(ConnectionKeeperTest, OffersASessionOnceItHasRested) {
   EXPECT_EQ(keeper->kept(), 0U);
 }
 
+TEST_F(ConnectionKeeperTest, AsksNothingOfSessionsThatHaveNoPlace) {
+  const auto keeper = ConnectionKeeper::make(1);
+  const TimePoint begin = TimePoint() + 1h;
+  const auto place = keeper->take_place(begin);
+  ASSERT_TRUE(place);
+  RestWatch watch(keeper.get());
+  EXPECT_FALSE(watch.is_due(5, begin));
+  EXPECT_FALSE(watch.is_due(5, begin + 1h));
+  keeper->give_back(*place, begin);
+  EXPECT_TRUE(watch.is_due(5, begin + 2h));
+}
+
 TEST_F(ConnectionKeeperTest, TellsABusyManagerLater) {
   set("FDSTORE", "1000");
   const auto keeper = ConnectionKeeper::make(100);
