@@ -17,6 +17,7 @@
 #include "proxy/client_list.h"
 #include "proxy/config/config_changes.h"
 #include "proxy/config/host_checks.h"
+#include "proxy/handover/kept_connections.h"
 #include "proxy/status.h"
 #include "schedulers/policies/registry.h"
 
@@ -24,6 +25,7 @@ namespace vpfs::proxy {
 namespace {
 
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
+constexpr Duration kKeeperInterval = std::chrono::milliseconds(100);
 // How long the start waits for a silent data server.
 constexpr Duration kFirstPatience = std::chrono::seconds(1);
 
@@ -75,7 +77,13 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
                                                        .clock = clock});
   VPFS_TRY(
       proxy->giving_->successor().open(control::restart_socket(config.restart, config), inherited));
-  if (predecessor == nullptr) proxy->warn_of_silent_upstream();
+  if (config.keep_over_crash) {
+    proxy->shared_.keeper = ConnectionKeeper::make(config.limits.connections);
+  }
+  if (predecessor == nullptr) {
+    if (open != nullptr) proxy->take_kept(*open);
+    proxy->warn_of_silent_upstream();
+  }
   return proxy;
 }
 
@@ -97,7 +105,8 @@ Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, co
              .handed = handed,
              .inherited = inherited}),
       drain_timer_(host_.context()),
-      memory_timer_(host_.context()) {
+      memory_timer_(host_.context()),
+      keeper_timer_(host_.context()) {
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
   dispatcher_.set_hold(shared_.hold.load(), clock.now());
   for (std::size_t i = 0; i < config().workers; ++i) {
@@ -115,7 +124,25 @@ std::vector<std::pair<std::string, int>> Proxy::listeners() const {
   std::vector<std::pair<std::string, int>> all = host_.listeners();
   all.emplace_back(GivingProxy::kListener, listener_->native_handle());
   for (auto& each : giving_->successor().listeners()) all.push_back(std::move(each));
+  if (shared_.keeper) {
+    all.emplace_back(ConnectionKeeper::kJournalName, shared_.keeper->journal());
+  }
   return all;
+}
+
+void Proxy::take_kept(net::Inherited& open) {
+  KeptConnections kept = take_kept_connections(open, shared_.keeper != nullptr);
+  if (kept.names.empty()) return;
+  if (!kept.problem.empty()) {
+    spdlog::warn("the journal of connections of the process before is not used: {}", kept.problem);
+  }
+  if (shared_.keeper) shared_.keeper->adopt(std::move(kept.names));
+  for (KeptConnections::Connection& each : kept.connections) {
+    workers_[next_worker_]->take_kept(each.state, std::move(each.client), std::move(each.server));
+    next_worker_ = (next_worker_ + 1) % workers_.size();
+  }
+  spdlog::info("{} connections were kept over the end of the process before; {} sockets are closed",
+               kept.connections.size(), kept.ended);
 }
 
 void Proxy::warn_of_silent_upstream() {
@@ -164,6 +191,10 @@ void Proxy::run() {
              }});
   }
   arm_memory();
+  if (shared_.keeper) {
+    shared_.keeper->start();
+    arm_keeper();
+  }
   host_.run();
   giving_->stop();
   if (predecessor_ != nullptr) predecessor_->stop();
@@ -322,6 +353,15 @@ void Proxy::check_drained(TimePoint deadline) {
   drain_timer_.expires_after(kDrainCheck);
   drain_timer_.async_wait([this, deadline](std::error_code error) {
     if (!error) check_drained(deadline);
+  });
+}
+
+void Proxy::arm_keeper() {
+  keeper_timer_.expires_after(kKeeperInterval);
+  keeper_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    shared_.keeper->tell_some();
+    arm_keeper();
   });
 }
 

@@ -76,12 +76,15 @@ class Proxy final : private control::Program {
   [[nodiscard]] bool has_turned() override;
   [[nodiscard]] bool draining() const override { return shared_.draining.load(); }
 
+  // Takes on the connections that outlived the process before, and closes its others.
+  void take_kept(net::Inherited& open);
   [[nodiscard]] Result<void> take_on(control::Predecessor::Everything all);
   void take_late(control::Predecessor::Parcel connection);
   void accepted(net::Socket socket);
   void warn_of_silent_upstream();
   void check_drained(TimePoint deadline);
   void arm_memory();
+  void arm_keeper();
 
   [[nodiscard]] const Config& config() const { return dispatcher_.settings()->config; }
 
@@ -95,6 +98,7 @@ class Proxy final : private control::Program {
   std::unique_ptr<net::Listener> listener_;
   asio::steady_timer drain_timer_;
   asio::steady_timer memory_timer_;
+  asio::steady_timer keeper_timer_;
   SpareMemory spare_memory_;
   std::unique_ptr<GivingProxy> giving_;
   control::Predecessor* predecessor_ = nullptr;

@@ -45,7 +45,8 @@ Session::Session(Worker& worker, net::Descriptor client, net::Descriptor server,
       to_client_(*this, worker.pump_thread(), Sender::server, server_, client_),
       ios_(worker.table_seed()),
       client_stall_(shared_.stalls, client_endpoint.address()),
-      recorded_source_(worker.dispatcher(), ++shared_.connections_numbered, identity_.address()) {}
+      recorded_source_(worker.dispatcher(), ++shared_.connections_numbered, identity_.address()),
+      rest_(shared_.keeper.get()) {}
 
 Session::~Session() = default;
 
@@ -84,6 +85,7 @@ void Session::give_everything_back() {
   identity_.leave();
   worker_.slots_changed();
   update_byte_counters();
+  rest_.end(descriptors(), worker_.now());
   client_.close();
   server_.close();
 }

@@ -13,6 +13,7 @@
 #include "net/descriptor.h"
 #include "proxy/client_identity.h"
 #include "proxy/client_stall_watch.h"
+#include "proxy/handover/rest_watch.h"
 #include "proxy/pump/pump.h"
 #include "proxy/pump/pump_owner.h"
 #include "proxy/pump/pump_socket.h"
@@ -44,6 +45,9 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] std::optional<SavedState> pack();
   void unpack();
   [[nodiscard]] bool packed() const { return packed_; }
+  // Takes the place of start() and restore(): the session is as another one was that was at rest
+  // when its process ended. It moves nothing until unpack().
+  [[nodiscard]] Result<void> restore_kept(const SavedState& from);
   // The descriptors of client and server, borrowed.
   [[nodiscard]] std::array<int, 2> descriptors() const {
     return {client_.native_handle(), server_.native_handle()};
@@ -80,6 +84,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
  private:
   void take_on_settings();
   [[nodiscard]] bool at_boundary();
+  [[nodiscard]] SavedState saved();
+  void check_rest(TimePoint now);
   [[nodiscard]] Result<void> restore_held(const SavedState& from);
   // `since`: when it arrived; `again`: at a predecessor, which has counted it.
   void hold(std::span<const std::byte> message, TimePoint since, bool again);
@@ -144,6 +150,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   AnswerWatch answers_;
   ClientStallWatch client_stall_;
   RecordedSource recorded_source_;
+  RestWatch rest_;
   std::size_t on_their_way_ = 0;  // requests that were submitted on probation
   std::vector<IoKey> parked_;     // held requests, not submitted, by arrival
   std::size_t refused_ = 0;       // since the last check_time()

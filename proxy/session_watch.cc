@@ -21,6 +21,7 @@ void Session::check_time(TimePoint now) {
   check_server_stall(now);
   check_service_time(now);
   if (shared_.draining.load(std::memory_order_relaxed)) check_drain();
+  check_rest(now);
   update_byte_counters();
   refused_ = 0;
   if (std::exchange(refusing_, false) && !std::exchange(flush_pending_, true)) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "protocols/protocol.h"
 #include "proxy/client_pace.h"
 #include "proxy/dispatcher.h"
+#include "proxy/handover/connection_keeper.h"
 #include "proxy/open_file_users.h"
 #include "proxy/recent_map.h"
 #include "proxy/upstream_health.h"
@@ -77,6 +79,8 @@ struct SharedState {
   UpstreamHealth upstream_health;
   std::atomic<std::uint64_t> misdirected = 0;  // clients that were not redirected to the proxy
   std::atomic<bool> draining = false;
+  // Null: connections end with a crash.
+  std::unique_ptr<ConnectionKeeper> keeper;
   // Another process has taken over: sessions go there when they come to a boundary.
   std::atomic<bool> leaving = false;
   // The process before still has connections, which come here.

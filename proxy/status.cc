@@ -50,7 +50,8 @@ std::string status_text(const WorkerSettings& settings, SharedState& shared,
   const Counters& counters = shared.counters;
   status["connections"] = {{"open", counters.connections_open.load()},
                            {"total", counters.connections_total.load()},
-                           {"refused", counters.connections_refused.load()}};
+                           {"refused", counters.connections_refused.load()},
+                           {"kept", shared.keeper ? shared.keeper->kept() : 0}};
   control::add_stage(status, config, host.snapshot);
   control::add_coordinator(status, host);
   status["counters"] = describe(counters);

@@ -75,6 +75,8 @@ class Worker {
   // the session waits until run(). The requests that it holds come from take_arrivals().
   [[nodiscard]] Result<void> take(const SavedState& state, net::Descriptor client,
                                   net::Descriptor server);
+  // The same with a connection that outlived a crash; one that cannot be taken on is closed.
+  void take_kept(const SavedState& state, net::Descriptor client, net::Descriptor server);
   [[nodiscard]] std::vector<PendingIo*> take_arrivals();
   // After all of take(), or to give it up: the sessions end without a trace.
   void taken();
@@ -123,9 +125,8 @@ class Worker {
   [[nodiscard]] bool send_off(Session& session);
 
  private:
-  [[nodiscard]] Result<std::shared_ptr<Session>> restore(const SavedState& state,
-                                                         net::Descriptor client,
-                                                         net::Descriptor server);
+  [[nodiscard]] std::shared_ptr<Session> add_session(net::Descriptor client,
+                                                     net::Descriptor server);
   void sort_held();
   void begin_session(net::Descriptor client_socket, const net::Endpoint& client);
   [[nodiscard]] Result<void> begin_opening(net::Descriptor client_socket,

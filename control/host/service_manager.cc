@@ -18,7 +18,7 @@ namespace vpfs::control {
 namespace {
 
 constexpr int kFirstKept = 3;  // SD_LISTEN_FDS_START
-constexpr int kMostKept = 1024;
+constexpr int kMostKept = 1 << 20;
 // For all listeners together, and for the word that the program is ready.
 constexpr int kManagerWaits = 500;
 

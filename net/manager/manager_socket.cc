@@ -1,5 +1,6 @@
 #include "net/manager/manager_socket.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -14,6 +15,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/check.h"
 
 namespace vpfs::net {
 namespace {
@@ -57,15 +60,16 @@ bool ManagerSocket::try_to_tell(std::string_view text, std::span<const int> desc
   message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path_.size());
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> control = {};
   if (!descriptors.empty()) {
+    VPFS_ASSERT(descriptors.size() <= kMostDescriptors);
     message.msg_control = control.data();
-    message.msg_controllen = control.size();
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
     cmsghdr* const first = CMSG_FIRSTHDR(&message);
     first->cmsg_level = SOL_SOCKET;
     first->cmsg_type = SCM_RIGHTS;
-    first->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(first), descriptors.data(), sizeof(int));
+    first->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(first), descriptors.data(), descriptors.size_bytes());
   }
   return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
@@ -78,6 +82,12 @@ bool ManagerSocket::tell(std::string_view text, std::span<const int> descriptors
     (void)::poll(nullptr, 0, kBetweenWords);
   }
   return true;
+}
+
+std::size_t most_stored() {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const auto most = number_of(variable("FDSTORE"));
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(most.value_or(0), 0, kMost));
 }
 
 std::string ready_words() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -18,7 +19,9 @@ class ManagerSocket {
   // Nothing: no manager has started this program.
   [[nodiscard]] static std::optional<ManagerSocket> of_environment();
 
-  // False: it takes no more, or is not there (errno).
+  static constexpr std::size_t kMostDescriptors = 2;  // of one message
+
+  // False: it takes no more, or is not there (errno). REQUIRES: at most kMostDescriptors.
   [[nodiscard]] bool try_to_tell(std::string_view text,
                                  std::span<const int> descriptors = {}) const;
   // Tries again while it takes no more, after each of the waits that are left.
@@ -32,6 +35,10 @@ class ManagerSocket {
   std::string path_;
   Descriptor socket_;
 };
+
+// How many descriptors the manager keeps for this program (FDSTORE of its environment, which
+// systemd sets since version 254, and a unit can set for an older one); 0: it does not say.
+[[nodiscard]] std::size_t most_stored();
 
 // The main process serves: READY=1.
 [[nodiscard]] std::string ready_words();

@@ -84,6 +84,16 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   if (running != nullptr && reader.flawless()) check_unchanged(reader, config, *running);
 }
 
+void read_restart(ConfigReader reader, Config& config, const Config* running) {
+  reader.get("keep_over_crash", &config.keep_over_crash);
+  if (running != nullptr && reader.flawless()) {
+    control::require_same(reader, "keep_over_crash",
+                          config.keep_over_crash == running->keep_over_crash, kProgramName);
+  }
+  control::read_restart(std::move(reader), config.restart,
+                        running == nullptr ? nullptr : &running->restart, kProgramName);
+}
+
 void read_limits(ConfigReader reader, Config& config) {
   Limits& limits = config.limits;
   std::uint64_t count = limits.connections;
@@ -121,8 +131,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config);
   read_timeouts(reader.child("timeouts"), config.timeouts);
-  control::read_restart(reader.child("restart"), config.restart,
-                        running == nullptr ? nullptr : &running->restart, kProgramName);
+  read_restart(reader.child("restart"), config, running);
   control::read_control(reader, config, running, kProgramName);
   stage::read_scheduler(reader.child("scheduler"), config, running);
   stage::read_shares(reader, config);

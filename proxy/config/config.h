@@ -51,6 +51,8 @@ struct Config : control::HostConfig {
   Limits limits;
   Timeouts timeouts;
   control::Restart restart;
+  // restart.keep_over_crash: the service manager keeps connections that are at rest.
+  bool keep_over_crash = true;
   // Whether data that a node's kernel writes back belongs to the only user of its file.
   bool write_back_by_file = true;
 };

@@ -45,6 +45,7 @@ control::ConfigValues values_of(const Config& config) {
   add_timeouts(values, config.timeouts);
   values.emplace_back("restart.socket", config.restart.socket);
   values.emplace_back("restart.patience", to_string(config.restart.patience));
+  values.emplace_back("restart.keep_over_crash", control::switched(config.keep_over_crash));
   values.emplace_back("restart.drain", to_string(config.restart.drain));
   control::add_control(values, config);
   control::add_scheduler(values, config);

@@ -77,6 +77,8 @@ std::size_t GivingProxy::outstanding() {
 }
 
 Result<std::vector<PackedParcel>> GivingProxy::pack() {
+  // From here on the new process may have the connections, and this one may crash.
+  if (parts_.shared.keeper) parts_.shared.keeper->pause();
   auto all = std::make_shared<std::pair<std::mutex, std::vector<PackedParcel>>>();
   on_workers([all](Worker& worker, std::function<void()> done) {
     worker.pack([all, done = std::move(done)](std::vector<Worker::Packed> packed) {
@@ -109,6 +111,7 @@ SavedState GivingProxy::state() {
 void GivingProxy::thaw() {
   on_workers([](Worker& worker, std::function<void()> done) { worker.unpack(std::move(done)); });
   parts_.dispatcher.freeze(false);
+  if (parts_.shared.keeper) parts_.shared.keeper->go_on();
 }
 
 std::string GivingProxy::why_not() {
@@ -133,6 +136,7 @@ void GivingProxy::leave(const HandedOver& done) {
     };
     worker.leave_packed(std::move(more), std::move(left));
   });
+  if (parts_.shared.keeper) parts_.shared.keeper->leave();
   successor_.on_main([&] {
     parts_.listener.close();
     const std::size_t stayed = left();

@@ -52,10 +52,7 @@ std::optional<SavedState> Session::pack() {
   for (Pump* const pump : {&to_server_, &to_client_}) pump->leave_turns();
   update_byte_counters();
 
-  SavedState state;
-  state.set("protocol", worker_.settings().config.protocol);
-  conversation_->save(state.add_list("conversation").emplace_back());
-  state.set("has_joined", std::uint64_t{identity_.id() != stage::kNoClient});
+  SavedState state = saved();
   save(state, "to_server", to_server_);
   save(state, "to_client", to_client_);
   SavedState::Values requests;
@@ -66,6 +63,29 @@ std::optional<SavedState> Session::pack() {
   }
   state.set("held", std::move(requests));
   return state;
+}
+
+// Without what the pumps have received, and what is held.
+SavedState Session::saved() {
+  SavedState state;
+  state.set("protocol", worker_.settings().config.protocol);
+  conversation_->save(state.add_list("conversation").emplace_back());
+  state.set("has_joined", std::uint64_t{identity_.id() != stage::kNoClient});
+  return state;
+}
+
+void Session::check_rest(TimePoint now) {
+  const std::uint64_t moved = to_server_.output().bytes_sent() + to_client_.output().bytes_sent();
+  if (closing_ || !rest_.is_due(moved, now)) return;
+  const bool at_rest =
+      ios_.size() == 0 && to_server_.at_rest() && to_client_.at_rest() && at_boundary();
+  if (at_rest) rest_.record(descriptors(), saved(), now);
+}
+
+Result<void> Session::restore_kept(const SavedState& from) {
+  Result<void> restored = restore(from);
+  if (restored) rest_.record_kept(descriptors(), from, worker_.now());
+  return restored;
 }
 
 void Session::unpack() {
@@ -79,6 +99,7 @@ void Session::unpack() {
 void Session::depart() {
   if (std::exchange(closing_, true)) return;
   packed_ = false;
+  rest_.forget(worker_.now());
   to_server_.stop();
   to_client_.stop();
   worker_.close_later(shared_from_this());

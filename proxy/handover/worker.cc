@@ -81,24 +81,29 @@ void Worker::sent_off(const std::shared_ptr<Session>& session, bool arrived) {
   });
 }
 
-Result<std::shared_ptr<Session>> Worker::restore(const SavedState& state, net::Descriptor client,
-                                                 net::Descriptor server) {
+std::shared_ptr<Session> Worker::add_session(net::Descriptor client, net::Descriptor server) {
   const Result<net::Endpoint> peer = net::remote_endpoint(client.get());
   // The client may have gone in between, which its session finds out.
   const net::Endpoint endpoint = peer ? net::unmapped(*peer) : net::Endpoint();
   auto session = std::make_shared<Session>(*this, std::move(client), std::move(server), endpoint);
   sessions_.insert(session);
   ++shared_.counters.connections_open;
-  Result<void> restored = session->restore(state);
-  VPFS_TRY(restored);
   return session;
 }
 
 Result<void> Worker::take(const SavedState& state, net::Descriptor client, net::Descriptor server) {
   taking_ = true;
   const PumpThread::Event event(pump_thread_);
-  VPFS_TRY(restore(state, std::move(client), std::move(server)));
-  return {};
+  return add_session(std::move(client), std::move(server))->restore(state);
+}
+
+void Worker::take_kept(const SavedState& state, net::Descriptor client, net::Descriptor server) {
+  taking_ = true;
+  const PumpThread::Event event(pump_thread_);
+  const auto session = add_session(std::move(client), std::move(server));
+  ++shared_.counters.connections_total;
+  const Result<void> restored = session->restore_kept(state);
+  if (!restored) session->close(restored.error().message);
 }
 
 std::vector<PendingIo*> Worker::take_arrivals() {
@@ -131,12 +136,10 @@ void Worker::take_late(SavedState state, net::Descriptor client, net::Descriptor
                                           .server = std::move(server)});  // functions are copied
   mailbox_.post([this, late] {
     const PumpThread::Event event(pump_thread_);
-    const auto session = restore(late->state, std::move(late->client), std::move(late->server));
+    const auto session = add_session(std::move(late->client), std::move(late->server));
+    const Result<void> restored = session->restore(late->state);
     sort_held();
-    if (session) return (*session)->unpack();
-    for (const std::shared_ptr<Session>& each : sessions_) {
-      if (each->packed()) each->close(session.error().message);
-    }
+    restored ? session->unpack() : session->close(restored.error().message);
   });
 }
 

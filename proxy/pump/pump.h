@@ -63,6 +63,10 @@ class Pump {
     std::vector<std::byte> unsent;
   };
   [[nodiscard]] bool at_boundary() const { return !in_mid_message() && output_.in_memory(); }
+  // Nothing was received that the sink has not taken.
+  [[nodiscard]] bool at_rest() const {
+    return at_boundary() && carry_.empty() && output_.unsent() == 0 && !paused_ && !source_ended_;
+  }
   [[nodiscard]] Rest rest() const { return {.unparsed = carry_, .unsent = output_.queued()}; }
   // REQUIRES: nothing was moved yet. The next flush() goes on with it.
   void begin_with(Rest rest);

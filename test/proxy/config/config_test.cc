@@ -329,6 +329,20 @@ TEST(ProxyConfig, WhatCannotChangeWhileTheProxyRunsIsAMistake) {
             "p.yaml:1: proxy.workers: cannot change while the proxy runs: restart it\n");
 }
 
+TEST(ProxyConfig, KeepsConnectionsOverACrashUnlessToldOtherwise) {
+  ConfigErrors errors("p.yaml");
+  const Config running = parse_config(kMinimal, errors);
+  EXPECT_TRUE(running.keep_over_crash);
+  const std::string off = std::string(kMinimal) + "restart: {keep_over_crash: false, drain: 1 s}\n";
+  EXPECT_FALSE(parse_config(off, errors).keep_over_crash);
+  EXPECT_EQ(errors.to_string(), "");
+  (void)parse_config(off, errors, &running);
+  EXPECT_NE(errors.to_string().find("restart.keep_over_crash: cannot change while the proxy runs"),
+            std::string::npos);
+  EXPECT_NE(errors_of(std::string(kMinimal) + "restart: {keep_over_crash: 5}\n").find("p.yaml:2"),
+            std::string::npos);
+}
+
 // A value that cannot be read does not count as changed.
 TEST(ProxyConfig, AMistakeInAReloadedFileIsToldAlone) {
   ConfigErrors none("p.yaml");
