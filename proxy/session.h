@@ -119,8 +119,9 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] ClientStallWatch::Limits stall_limits() const;
   void learn_size(const FinishedIo& finished);
   void check_server_stall(TimePoint now);
+  [[nodiscard]] Duration silence_limit(IoKey key);
   void check_service_time(TimePoint now);
-  void give_up(const std::vector<PendingIo*>& overdue);
+  void give_up(const std::vector<PendingIo*>& overdue, Duration silence);
   void check_drain();
   void learn_client_timeout();
   [[nodiscard]] bool client_went_unseen(const PendingIo& io);

@@ -10,6 +10,13 @@
 #include "proxy/session.h"
 
 namespace vpfs::proxy {
+namespace {
+
+// A request that is silent for so long keeps no others from going to a successor.
+constexpr Duration kSilentClient = std::chrono::seconds(2);
+constexpr Duration kSilentServer = std::chrono::seconds(10);
+
+}  // namespace
 
 void Session::check_time(TimePoint now) {
   if (closing_ || packed_) return;
@@ -181,20 +188,34 @@ void Session::check_server_stall(TimePoint now) {
   }
 }
 
+// How long a request may make no progress. One that has been given up on by its client or by the
+// data server never moves again, and would keep the session from a successor, where its held
+// requests go on.
+Duration Session::silence_limit(IoKey key) {
+  const Duration limit = worker_.settings().config.timeouts.service;
+  const bool leaving = shared_.leaving.load(std::memory_order_relaxed);
+  if (!leaving || held_requests_ == 0) return limit;
+  const bool for_client = to_client_.output().blocked_since().has_value() ||
+                          conversation_->awaits_client(key, to_server_.in_mid_message());
+  return std::min(limit, for_client ? kSilentClient : kSilentServer);
+}
+
 void Session::check_service_time(TimePoint now) {
   if (outstanding_ == 0) return;
   std::vector<PendingIo*> silent;
   std::vector<PendingIo*> over;
   std::vector<PendingIo*> overdue;
-  const Duration limit = worker_.settings().config.timeouts.service;
+  Duration least = worker_.settings().config.timeouts.service;
   const bool client_takes = !to_client_.output().blocked_since().has_value();
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held) return;
     const std::uint64_t moved = conversation_->moved(key);
     if (std::exchange(io->moved, moved) != moved) io->last_progress = now;
+    const Duration limit = silence_limit(key);
     const Silence silence = silence_of(now - io->last_progress, limit);
     if (silence == Silence::overdue) {
       overdue.push_back(io);
+      least = std::min(least, limit);
     } else if (silence != Silence::none && client_takes && !conversation_->end_shows(key)) {
       (silence == Silence::pause ? silent : over).push_back(io);
     }
@@ -206,11 +227,11 @@ void Session::check_service_time(TimePoint now) {
     conversation_->forget(io->key);
     finished({.key = io->key, .bytes = io->moved});
   }
-  if (!overdue.empty()) give_up(overdue);
+  if (!overdue.empty()) give_up(overdue, least);
 }
 
 // Gives up requests whose end will never be seen.
-void Session::give_up(const std::vector<PendingIo*>& overdue) {
+void Session::give_up(const std::vector<PendingIo*>& overdue, Duration silence) {
   give_slots_up(overdue);
   for (PendingIo* io : overdue) {
     conversation_->forget(io->key);
@@ -219,8 +240,7 @@ void Session::give_up(const std::vector<PendingIo*>& overdue) {
     --outstanding_;
   }
   spdlog::warn("client {}: {} of its requests made no progress for {}: their slots are free again",
-               net::to_string(identity_.endpoint()), overdue.size(),
-               to_string(worker_.settings().config.timeouts.service));
+               net::to_string(identity_.endpoint()), overdue.size(), to_string(silence));
 }
 
 void Session::check_drain() {

@@ -31,6 +31,7 @@ class FileChecker {
     std::filesystem::path path;
     std::filesystem::path elsewhere;  // the same file, below the mount or through another
     bool has_holes = true;            // holes can be punched
+    bool has_mappings = true;         // it can be mapped
   };
 
   FileChecker(File file, std::uint64_t seed) : place_(std::move(file)), random_(seed) { reopen(); }
@@ -58,9 +59,9 @@ class FileChecker {
       case 1:
         return reopen();
       case 2:
-        return map_and_read();
+        return place_.has_mappings ? map_and_read() : read(offset, size);
       case 3:
-        return map_and_write();
+        return place_.has_mappings ? map_and_write() : write(offset, size);
       case 4:
         return place_.has_holes ? punch(offset, size) : write(offset, size);
       case 5:

@@ -1,88 +1,21 @@
 // vpfs-proxy in front of OrangeFS's own servers, used by OrangeFS's own programs and by the client
 // library.
 
-#include <filesystem>
-#include <memory>
-#include <optional>
+#include "test/integration/servers/proxied_orangefs.h"
+
 #include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/system_clock.h"
 #include "test/support/client_checks.h"
-#include "test/support/proxy_process.h"
 #include "test/support/run_task.h"
-#include "test/support/servers/orangefs_servers.h"
 
 namespace vpfs::test {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr const char* kSound = "appears to be correctly configured";
-
-class ProxiedOrangefs : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto program = OrangefsServers::find();
-    const auto tools = OrangefsServers::find_tools();
-    if (!program || !tools) {
-      GTEST_SKIP() << "no OrangeFS: set VPFS_ORANGEFS_PREFIX, or PATH to pvfs2-server";
-    }
-    tools_ = *tools;
-    servers_.emplace(*program, [this](std::uint16_t server) {
-      proxies_.push_back(std::make_unique<ProxyProcess>(
-          ProxySettings{.upstream = server, .depth = 4, .timeouts = "hold_min: 10 s"}));
-      return proxies_.back()->port();
-    });
-    direct_ = table("direct", servers_->address());
-    proxied_ = table("proxied", servers_->proxied_address());
-    // Servers need seconds to start and to fill their pools of handles. Until then pvfs2-ping may
-    // report problems, and still exit with 0.
-    std::string ping;
-    for (int i = 0; i < 100 && !ping.contains(kSound); ++i) {
-      ping = tool(direct_, "pvfs2-ping", {"-m", "/v"});
-    }
-    ASSERT_THAT(ping, HasSubstr(kSound)) << servers_->errors();
-  }
-
-  void TearDown() override {
-    for (const auto& proxy : proxies_) {
-      EXPECT_TRUE(proxy->wait_until_idle());
-      const nlohmann::json now = proxy->status();
-      EXPECT_GT(now["virtual_pfs"][0]["done_requests"], 0) << "this server was not used";
-      EXPECT_EQ(now["counters"]["requests_refused"], 0);
-      EXPECT_EQ(now["counters"]["slots_given_up"], 0);
-      EXPECT_EQ(now["counters"]["framing_errors"], 0);
-    }
-  }
-
-  std::string table(const std::string& name, const std::string& address) {
-    return directory_.write(name, address + " /v pvfs2 defaults,noauto 0 0\n");
-  }
-  std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
-
-  // Like run_orangefs_tool().
-  std::string tool(const std::string& mounts, const std::string& name,
-                   std::vector<std::string> arguments) {
-    return run_orangefs_tool(tools_ + "/" + name, std::move(arguments), mounts);
-  }
-  std::string random_file(const std::string& name, std::size_t size) {
-    return directory_.write(name, random_bytes(size));
-  }
-
-  TemporaryDirectory directory_;
-  std::vector<std::unique_ptr<ProxyProcess>> proxies_;
-  std::optional<OrangefsServers> servers_;
-  std::string tools_;
-  std::string direct_;  // mount tables
-  std::string proxied_;
-};
 
 TEST_F(ProxiedOrangefs, PingAndCopiesGoThrough) {
   EXPECT_THAT(tool(proxied_, "pvfs2-ping", {"-m", "/v"}), HasSubstr(kSound));
@@ -114,20 +47,12 @@ TEST_F(ProxiedOrangefs, TheClientLibraryReadsWhatItWrote) {
 }
 
 TEST_F(ProxiedOrangefs, AFuseMountKeepsItsData) {
-  if (!std::filesystem::exists(tools_ + "/pvfs2fuse") || ::access("/dev/fuse", R_OK | W_OK) != 0) {
+  if (const std::string why = why_no_pvfs2fuse(); !why.empty()) {
     EXPECT_EQ(tool(proxied_, "pvfs2-cp", {random_file("f", 500'000), "/v/f"}), "");
-    GTEST_SKIP() << "no pvfs2fuse, or no /dev/fuse";
+    GTEST_SKIP() << why;
   }
   const std::string file = random_file("f", 3'000'001);
-  const std::string mount = path("mount");
-  std::filesystem::create_directory(mount);
-  Process fuse({tools_ + "/pvfs2fuse", "-f", "-o", "fs_spec=" + servers_->proxied_address(), mount},
-               {{"PVFS2TAB_FILE", proxied_}});
-  const auto mounted = [&] {
-    return Process({"mountpoint", "-q", mount}).wait().value_or(Process::Exit{}).ok();
-  };
-  for (int i = 0; i < 100 && !mounted(); ++i) std::this_thread::sleep_for(50ms);
-  EXPECT_TRUE(mounted()) << fuse.errors();
+  const FuseMount mount(*this);
   const std::string script = directory_.write("script", R"(
     cd "$1" || exit 1
     for i in 1 2 3 4; do cp "$2" f$i & done; wait
@@ -135,12 +60,10 @@ TEST_F(ProxiedOrangefs, AFuseMountKeepsItsData) {
     dd if="$2" of=small bs=4k count=100 status=none && cmp -n 409600 "$2" small
     mv f1 f2 && cmp "$2" f2 && rm f3 && ls -I lost+found
   )");
-  Process shell({"/bin/sh", script, mount, file});
+  Process shell({"/bin/sh", script, mount.path(), file});
   const auto exit = shell.wait(120s);
   EXPECT_TRUE(exit && exit->ok());
   EXPECT_EQ(shell.output() + shell.errors(), "f2\nf4\nsmall\n");
-  Process({"umount", "-l", mount}).wait();
-  fuse.stop();
 }
 
 }  // namespace
