@@ -11,6 +11,9 @@ install(DIRECTORY conf/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT v
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.json")
 install(PROGRAMS conf/slurm/prolog conf/slurm/epilog DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/slurm
         COMPONENT vpfs-doc)
+install(PROGRAMS conf/flux/job DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/flux COMPONENT vpfs-doc)
+install(FILES conf/pbs/vpfs_hook.py DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/pbs
+        COMPONENT vpfs-doc)
 # The pages keep their places beside README.md, so that links among them lead somewhere.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT vpfs-doc
         FILES_MATCHING PATTERN "*.md" PATTERN man EXCLUDE)

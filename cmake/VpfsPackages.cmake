@@ -23,6 +23,14 @@ find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 find_path(LMDB_INCLUDE_DIR lmdb.h REQUIRED)
 find_library(LMDB_LIBRARY lmdb REQUIRED)
 
+# Debian's Slurm has its plugins in a directory of another name than Slurm's own.
+find_path(VPFS_SLURM_HEADERS slurm/spank.h)
+if(EXISTS /etc/debian_version)
+  set(VPFS_SLURM_PLUGINS ${CMAKE_INSTALL_LIBDIR}/slurm-wlm CACHE STRING "Directory of Slurm's plugins, below the prefix")
+else()
+  set(VPFS_SLURM_PLUGINS ${CMAKE_INSTALL_LIBDIR}/slurm CACHE STRING "Directory of Slurm's plugins, below the prefix")
+endif()
+
 add_library(vpfs_asio INTERFACE)
 target_include_directories(vpfs_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
 # asio looks whether the standard library has aligned_alloc() before it includes the library, so its

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails when `cmake --install` of a build does not install what it should, where it should.
 
-Run from the repository root: check_install.py BUILD BINDIR DOCDIR MANDIR DATADIR STRIP, where
-STRIP is what the build has for VPFS_STRIP. It installs below a temporary directory and writes nothing elsewhere.
+Run from the repository root: check_install.py BUILD BINDIR DOCDIR MANDIR DATADIR STRIP PLUGIN, where
+STRIP is what the build has for VPFS_STRIP, and PLUGIN the path of Slurm's plugin below the prefix, or "none". It installs below a temporary directory and writes nothing elsewhere.
 """
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ def expected(build: pathlib.Path, bin_dir: pathlib.Path, doc_dir: pathlib.Path, 
         files[doc_dir / "examples" / file.relative_to("conf")] = file
     for name in ("prolog", "epilog"):
         files[doc_dir / "examples/slurm" / name] = pathlib.Path("conf/slurm") / name
+    for name in ("flux/job", "pbs/vpfs_hook.py"):
+        files[doc_dir / "examples" / name] = pathlib.Path("conf") / name
     for file in pathlib.Path("docs").rglob("*.md"):
         files[doc_dir / file] = file
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):
@@ -77,11 +79,26 @@ def check_program(installed: pathlib.Path, built: pathlib.Path, strip: bool) -> 
     return problems
 
 
+def check_plugin(installed: pathlib.Path, strip: bool) -> list[str]:
+    """What Slurm looks for, and nothing that the symbols of its programs could meet."""
+    symbols = output("nm", "--dynamic", "--defined-only", "--format=just-symbols", installed).split()
+    wanted = {"plugin_name", "plugin_type", "plugin_version", "spank_plugin_version", "slurm_spank_init",
+              "slurm_spank_init_post_opt"}
+    problems = [f"{installed.name}: has no symbol {name}" for name in sorted(wanted - set(symbols))]
+    problems += [f"{installed.name}: shows {name}" for name in sorted(set(symbols) - wanted)]
+    if strip and ".symtab" in output("readelf", "--section-headers", "--wide", installed):
+        problems.append(f"{installed.name}: is not stripped")
+    return problems
+
+
 def main() -> int:
     build = pathlib.Path(sys.argv[1]).resolve()
     directories = [PREFIX / argument for argument in sys.argv[2:6]]
     strip = sys.argv[6].upper() in ("ON", "TRUE", "YES", "1")
     wanted = expected(build, *directories)
+    plugin = PREFIX / sys.argv[7]
+    if sys.argv[7] != "none":
+        wanted[plugin] = None
     problems = []
     with tempfile.TemporaryDirectory(prefix="vpfs-install-") as scratch:
         there = install(build, pathlib.Path(scratch))
@@ -90,7 +107,9 @@ def main() -> int:
         problems += [f"{path}: is installed, but not expected" for path in sorted(found - wanted.keys())]
         for path in sorted(wanted.keys() & found):
             file, source = there / path.relative_to("/"), wanted[path]
-            if source is None:
+            if path == plugin:
+                problems += check_plugin(file, strip)
+            elif source is None:
                 problems += check_program(file, build / "bin" / file.resolve().name, strip)
             elif file.read_bytes() != source.read_bytes().replace(b"@BINDIR@", bytes(directories[0])):
                 problems.append(f"{path}: differs from {source}")

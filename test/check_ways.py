@@ -26,7 +26,8 @@ IN_SPACK = {
     "clang-19": "cxx", "cmake": "cmake", "debhelper-compat": None, "dh-sequence-installsysusers": None,
     "libasio-dev": "asio", "libcli11-dev": "cli11", "libcpp-httplib-dev": "cpp-httplib", "libfmt-dev": "fmt",
     "libfuse3-dev": "libfuse", "libjs-dygraphs": None, "liblmdb-dev": "lmdb", "libncurses-dev": "ncurses",
-    "libpcap-dev": "libpcap", "libprotobuf-dev": "protobuf", "libspdlog-dev": "spdlog", "libssl-dev": "openssl",
+    "libpcap-dev": "libpcap", "libprotobuf-dev": "protobuf", "libslurm-dev": None, "libspdlog-dev": "spdlog",
+    "libssl-dev": "openssl",
     "liburing-dev": "liburing", "libyaml-cpp-dev": "yaml-cpp", "lld-19": None, "ninja-build": None,
     "nlohmann-json3-dev": "nlohmann-json", "pkg-config": "pkgconfig", "prometheus-cpp-dev": "prometheus-cpp",
     "protobuf-compiler": "protobuf", "python3": "python", "zlib1g-dev": "zlib-api"}
@@ -54,7 +55,7 @@ def check_recipe() -> list[str]:
     problems += [f"{RECIPE}: the variant {name} is declared or used only" for name in variants ^ {n for _, n in used}]
     web = pathlib.Path("control/web/CMakeLists.txt").read_text()
     problems += [f"{RECIPE}: {call[0]} is not a variable of the build" for call in calls(tree, "define")
-                 if f"({call[0]} " not in web]
+                 if f"({call[0]} " not in web and call[0] not in options]
     programs = {each.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "PROGRAMS"
                 for each in node.value.elts}
     problems += [f"{RECIPE}: {name} is in one list of programs only" for name in sorted(programs ^ PROGRAMS)]

@@ -30,6 +30,7 @@
 #include "tools/vpfsctl/site/asked_proxies.h"
 #include "tools/vpfsctl/site/atomic.h"
 #include "tools/vpfsctl/site/coordinator_client.h"
+#include "tools/vpfsctl/site/job_words.h"
 #include "tools/vpfsctl/top/top.h"
 
 namespace vpfs::ctl {
@@ -97,6 +98,10 @@ std::string names_text(std::span<const ProxyAnswer> answers) {
     for (const auto& job : answer.reply.job_reply().jobs()) add(job.jobid());
   }
   return text;
+}
+
+void warn(const std::string& text) {
+  fmt::print(stderr, "vpfsctl: warning: {}\n", text);
 }
 
 std::vector<ProxyAnswer> ask(AskedProxies& proxies, const Command& command,
@@ -283,7 +288,9 @@ ExitCode run_with_coordinator(const std::vector<control::PortAddress>& addresses
     return run_record_dump(
         settings, [&](const auto& each) { return ask(coordinator, settings, each); }, usage_error);
   }
-  const std::vector<ProxyAnswer> answers = ask(coordinator, settings, request);
+  const std::vector<ProxyAnswer> answers = ask_with_wishes(
+      settings.command, request,
+      [&](const control::Envelope& each) { return ask(coordinator, settings, each); }, warn);
   return print(settings, answers, request, version);
 }
 
@@ -310,6 +317,7 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
   const Result<control::Envelope> request =
       to_request(command, names_of_this_host(), settings.json);
   if (!request) return usage_error(request.error().message);
+  for (const std::string& warning : job_words(command).warnings) warn(warning);
   if (command.verb == Verb::top) {
     if (const auto period = top_period(settings.top); !period) {
       return usage_error(period.error().message);
@@ -348,7 +356,9 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
     return run_rule_plan(
         settings, *request, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
   }
-  const std::vector<ProxyAnswer> answers = ask(proxies, command, *request, *timeout);
+  const std::vector<ProxyAnswer> answers = ask_with_wishes(
+      command, *request,
+      [&](const control::Envelope& each) { return ask(proxies, command, each, *timeout); }, warn);
   return print(settings, answers, *request, version);
 }
 

@@ -151,6 +151,16 @@ void add_job_commands(const Command& app, CtlSettings& settings) {
       .add_option("--time-limit", command.time_limit,
                   "it ends after this time unless it is stopped before: 8h, or as Slurm writes it")
       .value_name("TIME");
+  start
+      .add_option("--wish", command.wishes,
+                  "what the user asks for: weight=4, rate=50MiB/s or deadline=20ms; may be given "
+                  "several times; what is not within --bounds is left out, with a warning")
+      .value_name("WISH")
+      .one_value_each_time();
+  start
+      .add_option("--bounds", command.bounds,
+                  "of wishes: \"weight=1..8 rate=..500MiB/s deadline=5ms..\"")
+      .value_name("TEXT");
   const Command stop =
       add_command(job, settings, Verb::job_stop, "stop", "say that a job has ended");
   stop.add_option("JOBID", command.name, "of the batch system").required();

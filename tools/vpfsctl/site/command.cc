@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "tools/vpfsctl/site/job_words.h"
 #include "tools/vpfsctl/site/past_time.h"
 #include "tools/vpfsctl/site/words.h"
 
@@ -127,7 +128,7 @@ Result<Envelope> job_start(const Command& command, const Names& names) {
     if (!seconds) return fail("--time-limit: " + seconds.error().message);
     job.set_time_limit_seconds(*seconds);
   }
-  for (const std::string& word : command.words) job.add_words(word);
+  for (std::string& word : job_words(command).words) job.add_words(std::move(word));
   return request;
 }
 

@@ -63,6 +63,8 @@ struct Command {
   std::string clients;
   std::string account;
   std::string time_limit;
+  std::vector<std::string> wishes;  // of the job's user, as weight=4
+  std::string bounds;               // of the wishes
   bool best_effort = false;
   bool atomic = false;
   std::string last;    // plan

@@ -98,6 +98,7 @@ class Vpfs(CMakePackage):
             self.define_from_variant("VPFS_TESTS", "tests"),
             self.define_from_variant("VPFS_BENCHMARKS", "benchmarks"),
             self.define_from_variant("VPFS_HARDENED", "hardened"),
+            self.define("VPFS_SLURM", False),  # it would have to be the site's
             self.define_from_variant("VPFS_STRIP", "strip"),
             self.define("DYGRAPHS_SCRIPT", str(dygraphs / "dygraph.min.js")),
             self.define("DYGRAPHS_STYLE", str(dygraphs / "dygraph.min.css")),
