@@ -260,7 +260,8 @@ void Proxy::accepted(net::Socket socket) {
 std::shared_ptr<const control::HostConfig> Proxy::read(ConfigErrors& errors,
                                                        const control::HostConfig& running,
                                                        const stage::Names& names) {
-  std::optional<Config> config = load_config_file(errors, &own(running), &names);
+  std::optional<Config> config =
+      load_config_file(errors, &own(running), &names, running.plugin_loader);
   return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
 

@@ -252,7 +252,8 @@ std::shared_ptr<const control::HostConfig> DirectoryMount::read(ConfigErrors& er
                                                                 const stage::Names& names) {
   Node node = this_node();
   names_.set_own(std::move(node.names), std::move(node.addresses));
-  std::optional<Config> config = load_config_file(errors, options_.control, &own(running), &names);
+  std::optional<Config> config =
+      load_config_file(errors, options_.control, &own(running), &names, running.plugin_loader);
   return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
 
