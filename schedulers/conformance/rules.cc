@@ -313,7 +313,21 @@ std::string a_successor_loses_nothing(const Subject& subject) {
   return "";
 }
 
+// For one class and for several.
+std::string it_can_be_made(const Subject& subject) {
+  for (const Scheduler::Part& part : {Scheduler::Part(), Scheduler::Part{.share = 1, .of = 3}}) {
+    RateLimits limits;
+    Scheduler::Part of_server = part;
+    of_server.user = limits.join();
+    const std::unique_ptr<Policy> made = subject.kind->make(subject.settings, limits, of_server);
+    if (made == nullptr) return "make() makes nothing";
+    if (made->queued() != 0) return "a new one has something queued";
+  }
+  return "";
+}
+
 constexpr Rule kRules[] = {
+    {kFirstRule, "It can be made, for the server and for a traffic class.", it_can_be_made},
     {"idle", "It sends nothing and wants nothing without requests.",
      an_idle_one_has_nothing_to_say},
     {"once", "Each request leaves once, in order inside its flow; nothing waits without a cause.",

@@ -30,7 +30,9 @@ struct Rule {
   std::string (*check)(const Subject& subject);
 };
 
+// The first one is kFirstRule; a policy that breaks it cannot be checked for the others.
 [[nodiscard]] std::span<const Rule> rules();
+inline constexpr std::string_view kFirstRule = "make";
 
 // What flows with these weights get while all of them keep requests of 64 KiB queued: the cost that
 // is sent for each, of 64 MiB for each flow. For people: a policy need not share by weight.

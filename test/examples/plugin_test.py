@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 from check_install import install  # noqa: E402
 from lab.cluster import Cluster, Front  # noqa: E402
-from lab.harness import Programs  # noqa: E402
+from lab.harness import Program, Programs  # noqa: E402
 from lab.load import Application, application_of, check_errors, run_load  # noqa: E402
 
 BUILD: list[pathlib.Path] = []
@@ -165,23 +165,25 @@ class PluginTest(unittest.TestCase):
         load = [Application(name, 256 << 10, outstanding=16, read_percent=50, file_size=8 * MIB) for name in "ab"]
         with Programs(BUILD[0] / "bin", work) as programs:
             cluster = Cluster(programs, 1, [front], DEVICE)
-            cluster.start("drr")
-            upgraded: list[str] = []
+            first = cluster.start("drr")[0]
+            successors: list[Program] = []
 
             # A hot restart in the middle: the new process loads the plugin and goes on.
-            def on_line(_: str) -> None:
-                if not upgraded:
-                    upgraded.append(run(BUILD[0] / "bin/vpfsctl", "--proxy", self.site.work / "proxy.sock", "upgrade"))
+            def take_over(_: str) -> None:
+                if not successors:
+                    successors.append(programs.start("successor", "vpfs-proxy", "--config", str(work / "drr0.yaml"),
+                                                     "--take-over", f"{self.site.work}/proxy.sock.restart"))
 
-            result = run_load(programs, "load", cluster.address("drr"), load, 3.0, 0.5, on_line, verify=True)
+            result = run_load(programs, "load", cluster.address("drr"), load, 3.0, 0.5, take_over, verify=True)
             check_errors(result)
-            self.assertIn("has taken over", upgraded[0])
+            self.assertIn("ready", successors[0].last_lines(50))
+            first.wait_until_ended()
+            self.assertEqual(first.exit_code(), 0)
             rates = [application_of(result, name)["bytes"] for name in "ab"]
             self.assertGreater(rates[1], 8 * MIB)
             self.assertGreater(rates[0] / rates[1], 1.5)
             self.assertLess(rates[0] / rates[1], 2.6)
-            status = run(BUILD[0] / "bin/vpfsctl", "--proxy", self.site.work / "proxy.sock", "status", "--json")
-            self.assertIn("deficit", status)
+            self.assertIn('"deficit"', cluster.status_file("drr").read_text())
 
     def test_files_that_are_not_plugins_are_refused(self) -> None:
         text = self.site.work / "text.so"
@@ -242,7 +244,7 @@ class PluginTest(unittest.TestCase):
 
     def test_the_check_of_policies_finds_bad_ones(self) -> None:
         for policy, problem in {"steals": "a request goes that is not queued", "doubles": "it ends the process by signal 6",
-                                "throws": "it throws: no luck today"}.items():
+                                "throws": "it throws: no luck today", "nothing": "make() makes nothing"}.items():
             done = self.check_policy(self.site.bad, "--policy", policy)
             self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
             self.assertIn(problem, done.stdout)
