@@ -105,6 +105,8 @@ std::string every_request_leaves_once(const Subject& subject) {
 // done.
 std::size_t busy_period(Scheduler& scheduler, Requests& requests, Pointers& sent,
                         std::uint32_t flows, TimePoint& now) {
+  constexpr Duration kLongestBusyPeriod = std::chrono::minutes(10);
+  const TimePoint begin = now;
   sent.clear();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     requests[i].app = AppId{static_cast<std::uint32_t>(i % flows)};
@@ -121,7 +123,7 @@ std::size_t busy_period(Scheduler& scheduler, Requests& requests, Pointers& sent
       sent.push_back(request);
     }
     now += std::chrono::milliseconds(1);
-    if (now > TimePoint() + std::chrono::hours(24)) return done;
+    if (now > begin + kLongestBusyPeriod) return done;
     if (done == sent.size()) continue;
     scheduler.complete(*sent[done], sent[done]->cost / 2, now);
     ++done;
