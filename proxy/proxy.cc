@@ -18,7 +18,6 @@
 #include "proxy/config/config_changes.h"
 #include "proxy/config/host_checks.h"
 #include "proxy/status.h"
-#include "schedulers/policies/registry.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -46,8 +45,6 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
     if (!resolved) return fail("proxy.upstream: " + resolved.error().message);
     upstream = *resolved;
   }
-  const auto scheduler = make_scheduler(config.policy, config.scheduler);
-  if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
   std::optional<control::Handed> handed;
   net::Inherited* const inherited = predecessor == nullptr ? open : &predecessor->inherited();
