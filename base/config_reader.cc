@@ -72,6 +72,13 @@ struct ConfigReader::State {
     return fmt::format("{}.{}", path, key);
   }
 
+  // The line of a key or an item of its list, else that of the mapping.
+  [[nodiscard]] int line_of(std::string_view key) const {
+    const std::string_view whole = key.substr(0, key.find('['));
+    const auto entry = std::ranges::find(entries, whole, &Entry::key);
+    return entry == entries.end() ? line : entry->line;
+  }
+
   // The entry of `key`; marks the key as known.
   const Entry* find(std::string_view key) {
     if (std::ranges::find(asked, key) == asked.end()) asked.emplace_back(key);
@@ -461,10 +468,15 @@ std::vector<std::string> ConfigReader::keys() const {
 }
 
 void ConfigReader::report(std::string_view key, std::string_view problem) {
-  const std::string_view whole = key.substr(0, key.find('['));
-  const auto entry = std::ranges::find(state_->entries, whole, &State::Entry::key);
-  const int at = entry == state_->entries.end() ? state_->line : entry->line;
-  state_->errors->add(at, state_->path_of(key), problem);
+  state_->errors->add(state_->line_of(key), state_->path_of(key), problem);
+}
+
+void ConfigReader::report_alone(std::string_view key, std::string_view problem) {
+  state_->errors->add_final(state_->line_of(key), problem, state_->path_of(key));
+}
+
+void ConfigReader::warn(std::string_view key, std::string_view text) {
+  state_->errors->warn(state_->path_of(key), text);
 }
 
 int ConfigReader::line() const {

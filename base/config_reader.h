@@ -89,6 +89,10 @@ class ConfigReader {
   // Reports a problem that only the caller can see, such as two contradictory values. The line is
   // that of the key if present, else of the mapping. The key may be an item of a list: "dial[1]".
   void report(std::string_view key, std::string_view problem);
+  // The same as the only error of the whole text, because nothing that follows can be judged.
+  void report_alone(std::string_view key, std::string_view problem);
+  // Warns of a key of this mapping, which is there.
+  void warn(std::string_view key, std::string_view text);
   [[nodiscard]] int line() const;
   // Where another line of the text is, for a message about this mapping: "on line 7" or "in
   // FILE:7".

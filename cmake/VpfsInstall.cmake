@@ -20,6 +20,8 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT vpfs-
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
         COMPONENT vpfs-doc)
 
+install(DIRECTORY examples/scheduler DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT vpfs-dev)
+
 # vpfs_install_script(COMPONENT NAME): script/NAME as the command vpfs-NAME of administrators, with its
 # manual page.
 function(vpfs_install_script component name)

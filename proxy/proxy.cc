@@ -19,7 +19,6 @@
 #include "proxy/config/host_checks.h"
 #include "proxy/handover/kept_connections.h"
 #include "proxy/status.h"
-#include "schedulers/policies/registry.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -48,8 +47,6 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
     if (!resolved) return fail("proxy.upstream: " + resolved.error().message);
     upstream = *resolved;
   }
-  const auto scheduler = make_scheduler(config.policy, config.scheduler);
-  if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
   std::optional<control::Handed> handed;
   net::Inherited* const inherited = predecessor == nullptr ? open : &predecessor->inherited();
@@ -291,7 +288,8 @@ void Proxy::accepted(net::Socket socket) {
 std::shared_ptr<const control::HostConfig> Proxy::read(ConfigErrors& errors,
                                                        const control::HostConfig& running,
                                                        const stage::Names& names) {
-  std::optional<Config> config = load_config_file(errors, &own(running), &names);
+  std::optional<Config> config =
+      load_config_file(errors, &own(running), &names, running.plugin_loader);
   return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
 

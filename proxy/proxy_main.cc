@@ -21,6 +21,7 @@
 #include "control/admin/host_names.h"
 #include "control/handover/taker.h"
 #include "control/host/service_manager.h"
+#include "control/plugins/plugin_files.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/config/config.h"
@@ -95,9 +96,10 @@ int run(int argc, char** argv) {
   if (const auto code = app.parse("vpfs-proxy", argc, argv)) return *code;
   if (path.empty()) return app.missing("--config");
   vpfs::control::HostNames names;
+  vpfs::control::PluginFiles plugins;
   vpfs::ConfigErrors errors(path);
   const std::optional<vpfs::proxy::Config> config =
-      vpfs::proxy::load_config_file(errors, nullptr, &names);
+      vpfs::proxy::load_config_file(errors, nullptr, &names, &plugins);
   std::optional<vpfs::control::Predecessor> predecessor;
   if (!socket.empty() && !only_check) {
     auto met = vpfs::control::Predecessor::meet(socket);

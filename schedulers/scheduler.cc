@@ -46,6 +46,7 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
 }
 
 void Scheduler::add_class(std::unique_ptr<Policy> policy, std::uint32_t share) {
+  VPFS_ASSERT(policy != nullptr);
   HoldClock& holds = policy->holds();
   CrowdClock* const crowds = policy->crowds();
   classes_.push_back(

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Fails when `cmake --install` of a build does not install what it should, where it should.
 
-Run from the repository root: check_install.py BUILD BINDIR DOCDIR MANDIR DATADIR STRIP PLUGIN, where
-STRIP is what the build has for VPFS_STRIP, and PLUGIN the path of Slurm's plugin below the prefix, or "none". It installs below a temporary directory and writes nothing elsewhere.
+Run from the repository root: check_install.py BUILD BINDIR DOCDIR MANDIR DATADIR LIBDIR STRIP PLUGIN, where
+STRIP is what the build has for VPFS_STRIP, and PLUGIN the path of Slurm's plugin below the prefix, or "none". It
+installs below a temporary directory and writes nothing elsewhere.
 """
 from __future__ import annotations
 
@@ -14,12 +15,15 @@ import sys
 import tempfile
 
 PREFIX = pathlib.Path("/usr")
+BASE_HEADERS = ("check.h", "clock.h", "config/errors.h", "config_reader.h", "io_kind.h", "result.h",
+                "saved/saved_state.h", "units.h", "wide.h")
 
 
 def expected(build: pathlib.Path, bin_dir: pathlib.Path, doc_dir: pathlib.Path, man_dir: pathlib.Path,
-             data_dir: pathlib.Path) -> dict[pathlib.Path, pathlib.Path | None]:
+             data_dir: pathlib.Path, lib_dir: pathlib.Path) -> dict[pathlib.Path, pathlib.Path | None]:
     """Each path to be installed and its source; None for a program. A program has a manual page."""
     files: dict[pathlib.Path, pathlib.Path | None] = {}
+    files |= development_files(build, doc_dir, lib_dir)
     for source in pathlib.Path("docs/man").glob("*.in"):
         page = source.with_suffix("")  # without .in
         files[bin_dir / page.stem] = None
@@ -49,8 +53,37 @@ def expected(build: pathlib.Path, bin_dir: pathlib.Path, doc_dir: pathlib.Path, 
     return files
 
 
-def install(build: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
-    """Installs below the directory that it returns.
+def development_files(build: pathlib.Path, doc_dir: pathlib.Path,
+                      lib_dir: pathlib.Path) -> dict[pathlib.Path, pathlib.Path | None]:
+    """What policies are made of outside of vpfs. test/examples/plugin_test.py uses it."""
+    files: dict[pathlib.Path, pathlib.Path | None] = {}
+    for name in BASE_HEADERS:
+        files[PREFIX / "include/vpfs/base" / name] = pathlib.Path("base") / name
+    for header in (*pathlib.Path("schedulers").glob("*.h"), pathlib.Path("schedulers/conformance/rules.h"),
+                   pathlib.Path("schedulers/policies/registry.h")):
+        files[PREFIX / "include/vpfs" / header] = header
+    exported = next((build / "CMakeFiles/Export").rglob("vpfsTargets.cmake"))
+    for file in exported.parent.glob("vpfsTargets*.cmake"):
+        files[lib_dir / "cmake/vpfs" / file.name] = file
+    for name in ("vpfsConfig.cmake", "vpfsConfigVersion.cmake"):
+        files[lib_dir / "cmake/vpfs" / name] = build / name
+    files[lib_dir / "pkgconfig/vpfs-schedulers.pc"] = build / "vpfs-schedulers.pc"
+    files[lib_dir / "libvpfs-schedulers.a"] = build / "libvpfs-schedulers.a"
+    for file in (file for file in pathlib.Path("examples").rglob("*") if file.is_file()):
+        files[doc_dir / file] = file
+    return files
+
+
+def installed_text(source: pathlib.Path, bin_dir: pathlib.Path) -> bytes:
+    """A file as it is installed: units have the directory of programs, headers include each other below vpfs/."""
+    text = source.read_bytes()
+    if source.suffix == ".h" and source.parts[0] in ("base", "schedulers"):
+        return re.sub(rb'(#include ")(base|schedulers)/', rb"\1vpfs/\2/", text)
+    return text.replace(b"@BINDIR@", bytes(bin_dir))
+
+
+def install(build: pathlib.Path, scratch: pathlib.Path, *words: str) -> pathlib.Path:
+    """Installs below the directory that it returns. `words`: more options of `cmake --install`.
 
     CMake writes the list of what it installed into the build directory, where it would replace the
     list of a real installation. A copy of the install script writes it elsewhere.
@@ -61,7 +94,7 @@ def install(build: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
         raise SystemExit("test/check_install.py: cmake_install.cmake does not write a list where one was expected")
     (scratch / "cmake_install.cmake").write_text(script)
     there = scratch / "destdir"
-    subprocess.run(["cmake", "--install", str(scratch), "--prefix", str(PREFIX)],
+    subprocess.run(["cmake", "--install", str(scratch), "--prefix", str(PREFIX), *words],
                    env=os.environ | {"DESTDIR": str(there)}, stdout=subprocess.DEVNULL, check=True)
     return there
 
@@ -93,11 +126,11 @@ def check_plugin(installed: pathlib.Path, strip: bool) -> list[str]:
 
 def main() -> int:
     build = pathlib.Path(sys.argv[1]).resolve()
-    directories = [PREFIX / argument for argument in sys.argv[2:6]]
-    strip = sys.argv[6].upper() in ("ON", "TRUE", "YES", "1")
+    directories = [PREFIX / argument for argument in sys.argv[2:7]]
+    strip = sys.argv[7].upper() in ("ON", "TRUE", "YES", "1")
     wanted = expected(build, *directories)
-    plugin = PREFIX / sys.argv[7]
-    if sys.argv[7] != "none":
+    plugin = PREFIX / sys.argv[8]
+    if sys.argv[8] != "none":
         wanted[plugin] = None
     problems = []
     with tempfile.TemporaryDirectory(prefix="vpfs-install-") as scratch:
@@ -111,7 +144,7 @@ def main() -> int:
                 problems += check_plugin(file, strip)
             elif source is None:
                 problems += check_program(file, build / "bin" / file.resolve().name, strip)
-            elif file.read_bytes() != source.read_bytes().replace(b"@BINDIR@", bytes(directories[0])):
+            elif file.read_bytes() != installed_text(source, directories[0]):
                 problems.append(f"{path}: differs from {source}")
     print("\n".join(problems) or "install: ok")
     return 1 if problems else 0

@@ -29,11 +29,11 @@ void ConfigErrors::add(int line, std::string_view key, std::string_view problem)
   insert(errors_, line, key, problem);
 }
 
-void ConfigErrors::add_final(int line, std::string_view problem) {
+void ConfigErrors::add_final(int line, std::string_view problem, std::string_view key) {
   if (final_) return;
   errors_ = {};
   warnings_ = {};
-  insert(errors_, line, "", problem);
+  insert(errors_, line, key, problem);
   final_ = true;
 }
 

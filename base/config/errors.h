@@ -21,8 +21,9 @@ class ConfigErrors {
  public:
   explicit ConfigErrors(std::string file) : file_(std::move(file)), parts_{{1, file_}} {}
   void add(int line, std::string_view key, std::string_view problem);
-  // The text cannot be read or parsed: this is the only error, whatever is added after it.
-  void add_final(int line, std::string_view problem);
+  // The text cannot be read or parsed, or nothing else of it can be judged: this is the only error,
+  // whatever was added before and is added after it.
+  void add_final(int line, std::string_view problem, std::string_view key = "");
   // For checks after reading. The line is that of `key` (its whole path), else that of the mapping
   // around it.
   void add(std::string_view key, std::string_view problem) { add(line_of(key), key, problem); }

@@ -50,6 +50,15 @@ std::string policy_settings(const stage::Config& config) {
   return policy.summary == nullptr ? "" : policy.summary(config.scheduler);
 }
 
+std::string plugins(const stage::Config& config) {
+  std::vector<std::string> parts;
+  for (const stage::PluginConfig& each : config.plugins) {
+    const std::string by = each.maker.empty() ? "" : fmt::format(" ({})", each.maker);
+    parts.push_back(fmt::format("plugin {}: {}{}", each.path, each.policies, by));
+  }
+  return joined(parts, "; ");
+}
+
 std::string classes(const TrafficClasses& classes) {
   if (classes.mode == TrafficClasses::Mode::none) return "";
   const bool strict = classes.mode == TrafficClasses::Mode::strict;
@@ -252,18 +261,21 @@ std::string ports_summary(const HostConfig& config) {
 }
 
 std::string stage_summary(const stage::Config& config) {
-  std::string text = indented({policy(config), policy_settings(config), cost(config.cost),
-                               classes(config.scheduler.classes), jobs(config)});
+  std::string text = indented({plugins(config), policy(config), policy_settings(config),
+                               cost(config.cost), classes(config.scheduler.classes), jobs(config)});
   add_table(text, "virtual PFSes:", virtual_pfs(config));
   add_table(text, "rules, of which the first that matches decides:", rules(config));
   return text;
 }
 
 std::vector<std::string> stage_lines(const stage::Config& config) {
+  std::vector<std::string> lines;
+  if (std::string loaded = plugins(config); !loaded.empty()) lines.push_back(std::move(loaded));
+  lines.push_back(policy(config));
   // The status counts the default among the rules.
-  return {policy(config),
-          fmt::format("{} and the default, {}", counted(config.rules.size(), "rule"),
-                      counted(config.virtual_pfs.size(), "declared virtual PFS"))};
+  lines.push_back(fmt::format("{} and the default, {}", counted(config.rules.size(), "rule"),
+                              counted(config.virtual_pfs.size(), "declared virtual PFS")));
+  return lines;
 }
 
 std::string describe_rule(const stage::Config& config, const stage::RuleConfig& rule) {

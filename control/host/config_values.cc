@@ -52,6 +52,12 @@ std::string fallback_of(const stage::Config& config) {
   return "";
 }
 
+std::string plugins_of(const stage::Config& config) {
+  Lines paths;
+  for (const stage::PluginConfig& each : config.plugins) paths.push_back(each.path);
+  return joined(paths);
+}
+
 std::string names_of(const std::vector<Principal>& principals) {
   Lines names;
   for (const Principal& each : principals) {
@@ -121,6 +127,7 @@ void add_scheduler(ConfigValues& values, const stage::Config& config) {
   const bool has_cost_limit = scheduler.depth.cost < Depth().cost;
   const CostModel::Settings& cost = config.cost;
   const ConfigValues all = {
+      {"plugins", plugins_of(config)},
       {"policy", config.policy},
       {"depth.requests", scheduler.auto_depth ? "auto" : std::to_string(scheduler.depth.requests)},
       {"depth.bytes", has_cost_limit ? to_string(Bytes{scheduler.depth.cost}) : ""},

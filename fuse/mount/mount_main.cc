@@ -21,6 +21,7 @@
 #include "base/system_clock.h"
 #include "control/admin/host_names.h"
 #include "control/handover/taker.h"
+#include "control/plugins/plugin_files.h"
 #include "fuse/mount_options.h"
 #include "fuse/orangefs/orangefs_mount.h"
 #include "fuse/posix/config.h"
@@ -218,7 +219,9 @@ int run(int argc, char** argv) {
   Node node = this_node();
   names.set_own(std::move(node.names), std::move(node.addresses));
   ConfigErrors errors(options->config);
-  const std::optional<Config> config = load_config_file(errors, options->control, nullptr, &names);
+  control::PluginFiles plugins;
+  const std::optional<Config> config =
+      load_config_file(errors, options->control, nullptr, &names, &plugins);
   const bool serves = !line.only_check && !only_pretend;
   // The socket tells the other process which one has dialled, so the one that serves does.
   std::optional<int> started;

@@ -73,10 +73,11 @@ std::string_view default_config() {
 }
 
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
-                    const stage::Names* names) {
+                    const stage::Names* names, stage::PolicyLoader* plugins) {
   Config config;
   config.file_text = text;
   config.names = names;
+  config.plugin_loader = plugins;
   ConfigReader reader(text, errors, stage::kKeysOfParts);
   read_mount(reader.child("mount"), config);
   read_limits(reader.child("limits"), config);
@@ -91,13 +92,14 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
 }
 
 std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& socket,
-                                       const Config* running, const stage::Names* names) {
+                                       const Config* running, const stage::Names* names,
+                                       stage::PolicyLoader* plugins) {
   std::vector<stage::Address> addresses;
   for (const std::string& each : this_node().addresses) {
     if (const auto address = stage::Address::parse(each)) addresses.push_back(*address);
   }
   const auto parse = [&](std::string_view text, ConfigErrors& into) {
-    Config config = parse_config(text, into, running, names);
+    Config config = parse_config(text, into, running, names, plugins);
     config.node_addresses = addresses;
     if (!socket.empty()) config.control.socket = socket;
     return config;

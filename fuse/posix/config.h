@@ -28,7 +28,8 @@ struct Config : control::HostConfig {
 // Reads the schema of conf/mount.yaml; as proxy::parse_config(), for a mount.
 [[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors,
                                   const Config* running = nullptr,
-                                  const stage::Names* names = nullptr);
+                                  const stage::Names* names = nullptr,
+                                  stage::PolicyLoader* plugins = nullptr);
 
 // The configuration of a mount without a file: equal shares for jobs, and for users without one.
 [[nodiscard]] std::string_view default_config();
@@ -39,7 +40,8 @@ struct Config : control::HostConfig {
 [[nodiscard]] std::optional<Config> load_config_file(ConfigErrors& errors,
                                                      const std::string& socket,
                                                      const Config* running = nullptr,
-                                                     const stage::Names* names = nullptr);
+                                                     const stage::Names* names = nullptr,
+                                                     stage::PolicyLoader* plugins = nullptr);
 
 // In words; as those of the proxy.
 [[nodiscard]] std::vector<std::string> changes(const Config& before, const Config& after);

@@ -23,7 +23,6 @@
 #include "fuse/posix/message_pipe.h"
 #include "fuse/posix/node_addresses.h"
 #include "fuse/posix/splice_pipe.h"
-#include "schedulers/policies/registry.h"
 #include "schedulers/policy.h"
 
 namespace vpfs::fuse {
@@ -83,8 +82,6 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
                                                              control::HostNames& names,
                                                              const Clock& clock,
                                                              control::Predecessor* predecessor) {
-  const auto scheduler = make_scheduler(config.policy, config.scheduler);
-  if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
   std::optional<control::Handed> handed;
   net::Inherited* const inherited = predecessor == nullptr ? nullptr : &predecessor->inherited();
   if (predecessor != nullptr) {
@@ -252,7 +249,8 @@ std::shared_ptr<const control::HostConfig> DirectoryMount::read(ConfigErrors& er
                                                                 const stage::Names& names) {
   Node node = this_node();
   names_.set_own(std::move(node.names), std::move(node.addresses));
-  std::optional<Config> config = load_config_file(errors, options_.control, &own(running), &names);
+  std::optional<Config> config =
+      load_config_file(errors, options_.control, &own(running), &names, running.plugin_loader);
   return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
 

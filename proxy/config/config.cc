@@ -122,10 +122,11 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
 }  // namespace
 
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
-                    const stage::Names* names) {
+                    const stage::Names* names, stage::PolicyLoader* plugins) {
   Config config;
   config.file_text = text;
   config.names = names;
+  config.plugin_loader = plugins;
   ConfigReader reader(text, errors, stage::kKeysOfParts);
   reader.require("proxy");
   read_proxy(reader.child("proxy"), config, running);

@@ -61,8 +61,10 @@ struct Config : control::HostConfig {
 // are none. Does no I/O: check_host() checks the host, and warn_of_hidden_rules() finds rules that
 // never apply. `running` is the configuration of the running proxy; a change that needs a restart
 // is an error. `names` looks up users, groups and hosts in rules and jobs; null: they are refused.
+// So is `plugins` of the mapping `scheduler` without a loader.
 [[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors,
                                   const Config* running = nullptr,
-                                  const stage::Names* names = nullptr);
+                                  const stage::Names* names = nullptr,
+                                  stage::PolicyLoader* plugins = nullptr);
 
 }  // namespace vpfs::proxy

@@ -62,16 +62,14 @@ void check_host(const Config& config, ConfigErrors& errors, const Config* runnin
 }
 
 std::optional<Config> load_config_file(ConfigErrors& errors, const Config* running,
-                                       const stage::Names* names) {
-  return load_config_and_folder(errors,
-                                [running, names](std::string_view text, ConfigErrors& found) {
-                                  Config config = parse_config(text, found, running, names);
-                                  if (found.empty()) check_host(config, found, running);
-                                  if (found.empty())
-                                    stage::warn_of_hidden_rules(config.rules, found);
-                                  if (found.empty()) stage::warn_of_no_jobs(config, found);
-                                  return config;
-                                });
+                                       const stage::Names* names, stage::PolicyLoader* plugins) {
+  return load_config_and_folder(errors, [=](std::string_view text, ConfigErrors& found) {
+    Config config = parse_config(text, found, running, names, plugins);
+    if (found.empty()) check_host(config, found, running);
+    if (found.empty()) stage::warn_of_hidden_rules(config.rules, found);
+    if (found.empty()) stage::warn_of_no_jobs(config, found);
+    return config;
+  });
 }
 
 }  // namespace vpfs::proxy

@@ -15,6 +15,7 @@ void check_host(const Config& config, ConfigErrors& errors, const Config* runnin
 // The configuration file that `errors` is about, parsed and checked against the host.
 [[nodiscard]] std::optional<Config> load_config_file(ConfigErrors& errors,
                                                      const Config* running = nullptr,
-                                                     const stage::Names* names = nullptr);
+                                                     const stage::Names* names = nullptr,
+                                                     stage::PolicyLoader* plugins = nullptr);
 
 }  // namespace vpfs::proxy

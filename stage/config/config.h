@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +21,17 @@
 #include "stage/rules/rule_types.h"
 
 namespace vpfs::stage {
+
+class PolicyLoader;
+
+// A file with policies that is loaded.
+struct PluginConfig {
+  std::string path;
+  std::string maker;     // where it is from, as it says
+  std::string policies;  // their names, for people
+
+  bool operator==(const PluginConfig&) const = default;
+};
 
 struct VirtualPfsConfig {
   std::string name;  // may be a template: "job-{jobid}"
@@ -46,6 +58,11 @@ struct Config {
 
   // The known policies. The stage's owner may set them too.
   PolicyKinds policies = known_policies();
+  // Loads `scheduler.plugins`, whose policies join those above. Null: plugins are refused. The
+  // stage's owner sets it; it outlives the configuration.
+  PolicyLoader* plugin_loader = nullptr;
+  std::vector<PluginConfig> plugins = {};
+  std::shared_ptr<const std::vector<const PolicyKind*>> added_policies;  // owns `policies` then
   // A coordinator's configuration: its rules are for stages that it knows nothing of. So they may
   // have the words of any policy, classes and virtual PFSes that stages declare, and totals over
   // all stages.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr ConfigWord kScheduler[] = {{"algorithm", "policy"},
                                      {"type", "policy"},
+                                     {"plugin", "plugins"},
                                      {"queue_depth", "depth"},
                                      {"iodepth", "depth"},
                                      {"max_requests", "depth.requests"},

@@ -7,6 +7,7 @@
 
 #include "schedulers/policies/registry.h"
 #include "stage/config/config_words.h"
+#include "stage/config/policy_plugins.h"
 
 namespace vpfs::stage {
 namespace {
@@ -100,6 +101,7 @@ void read_classes(ConfigReader classes, TrafficClasses& settings) {
 }  // namespace
 
 void read_scheduler(ConfigReader reader, Config& config, const Config* running) {
+  read_plugins(reader, config);
   const std::vector<std::string_view> names = scheduler_names(config.policies);
   reader.choose("policy", &config.policy, {names.begin(), names.end()});
   read_depth(reader, config.scheduler);
@@ -120,10 +122,7 @@ void read_scheduler(ConfigReader reader, Config& config, const Config* running) 
   if (config.scheduler_per_target && !config.shown.has(Attribute::target)) {
     reader.report("per_target", fmt::format("{} shows no targets", config.source));
   }
-  for (const PolicyKind* const policy : config.policies) {
-    if (policy->read == nullptr) continue;
-    policy->read(reader, config.scheduler, policy->name == config.policy);
-  }
+  read_policies(reader, config);
   suggest_scheduler_words(reader);
   reader.finish();
   if (running != nullptr && reader.flawless() &&

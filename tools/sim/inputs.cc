@@ -10,6 +10,7 @@
 #include "base/config_file.h"
 #include "base/config_reader.h"
 #include "sim/proxies/whatif/what_if.h"
+#include "stage/config/policy_plugins.h"
 #include "tools/recording/json_lines.h"
 #include "tools/sim/recording.h"
 #include "tools/sim/replay_input.h"
@@ -35,22 +36,23 @@ void read_recordings(sim::Scenario& scenario, const fs::path& folder, ConfigErro
 }
 
 std::optional<proxy::Config> read_config(const std::string& file, const control::HostNames& names,
-                                         std::string& problems) {
+                                         stage::PolicyLoader& plugins, std::string& problems) {
   ConfigErrors errors(file);
   auto config = load_config_and_folder(errors, [&](std::string_view text, ConfigErrors& found) {
-    return proxy::parse_config(text, found, nullptr, &names);
+    return proxy::parse_config(text, found, nullptr, &names, &plugins);
   });
   problems += errors.to_string();
   return config;
 }
 
 std::optional<Input> complete(sim::Scenario scenario, const fs::path& file,
-                              const control::HostNames& names, ConfigErrors& errors,
-                              std::string& problems) {
+                              const control::HostNames& names, stage::PolicyLoader& plugins,
+                              ConfigErrors& errors, std::string& problems) {
   read_recordings(scenario, file.parent_path(), errors);
   const fs::path configuration = file.parent_path() / scenario.configuration;
   std::string its_problems;
-  auto config = read_config(configuration.lexically_normal().string(), names, its_problems);
+  auto config =
+      read_config(configuration.lexically_normal().string(), names, plugins, its_problems);
   if (config) {
     const std::string problem = sim::problem_of(scenario, *config);
     if (!problem.empty()) errors.add("coordinator.policy", problem);
@@ -65,7 +67,7 @@ std::optional<Input> complete(sim::Scenario scenario, const fs::path& file,
 }  // namespace
 
 std::optional<Input> read_input(const std::string& file, const control::HostNames& names,
-                                std::string& problems) {
+                                stage::PolicyLoader& plugins, std::string& problems) {
   ConfigErrors errors(file);
   auto scenario = load_config(errors, [](std::string_view text, ConfigErrors& found) {
     return sim::is_cluster_scenario(text) ? AnyScenario(sim::read_cluster_scenario(text, found))
@@ -76,14 +78,15 @@ std::optional<Input> read_input(const std::string& file, const control::HostName
     return std::nullopt;
   }
   if (auto* const what_if = std::get_if<sim::Scenario>(&*scenario)) {
-    return complete(std::move(*what_if), file, names, errors, problems);
+    return complete(std::move(*what_if), file, names, plugins, errors, problems);
   }
   return ClusterInput{.name = fs::path(file).filename().string(),
                       .scenario = std::get<sim::ClusterScenario>(std::move(*scenario))};
 }
 
 std::optional<ReplayInput> read_replay(const std::string& recording, const std::string& config,
-                                       const control::HostNames& names, std::string& problems) {
+                                       const control::HostNames& names,
+                                       stage::PolicyLoader& plugins, std::string& problems) {
   ReplayInput input = {.recording = recording, .config_file = config, .load = {}, .config = {}};
   std::ifstream file(recording);
   auto read = recording::read_json_lines(file, recording);
@@ -95,7 +98,7 @@ std::optional<ReplayInput> read_replay(const std::string& recording, const std::
   } else {
     input.load = std::move(*load);
   }
-  auto its = read_config(config, names, problems);
+  auto its = read_config(config, names, plugins, problems);
   if (!its || !problems.empty()) return std::nullopt;
   input.config = std::move(*its);
   return input;

@@ -9,6 +9,7 @@
 #include "sim/cluster/scenario.h"
 #include "sim/proxies/replay/recorded_io.h"
 #include "sim/proxies/whatif/scenario.h"
+#include "stage/config/policy_plugins.h"
 
 namespace vpfs::sim_tool {
 
@@ -35,12 +36,13 @@ using Input = std::variant<WhatIfInput, ClusterInput>;
 // Mistakes of all of them are added to `problems`, each with file, line and key.
 [[nodiscard]] std::optional<Input> read_input(const std::string& file,
                                               const control::HostNames& names,
-                                              std::string& problems);
+                                              stage::PolicyLoader& plugins, std::string& problems);
 
 // The same of a recording.
 [[nodiscard]] std::optional<ReplayInput> read_replay(const std::string& recording,
                                                      const std::string& config,
                                                      const control::HostNames& names,
+                                                     stage::PolicyLoader& plugins,
                                                      std::string& problems);
 
 }  // namespace vpfs::sim_tool

@@ -11,6 +11,7 @@
 
 #include "base/command_line.h"
 #include "control/admin/host_names.h"
+#include "control/plugins/plugin_files.h"
 #include "sim/cluster/cluster.h"
 #include "sim/proxies/whatif/what_if.h"
 #include "tools/sim/cluster_report.h"
@@ -138,9 +139,10 @@ int run_replay(const Options& options) {
     return kBadUsage;
   }
   control::HostNames names;
+  control::PluginFiles plugins;
   std::string problems;
   const std::optional<ReplayInput> input =
-      read_replay(options.replay, options.config, names, problems);
+      read_replay(options.replay, options.config, names, plugins, problems);
   if (!input) {
     fmt::print(stderr, "{}", problems);
     return kBadUsage;
@@ -156,10 +158,11 @@ int run_replay(const Options& options) {
 
 int run(const Options& options) {
   control::HostNames names;
+  control::PluginFiles plugins;
   std::string problems;
   std::vector<Input> inputs;
   for (const std::string& file : options.scenarios) {
-    std::optional<Input> input = read_input(file, names, problems);
+    std::optional<Input> input = read_input(file, names, plugins, problems);
     if (!input) continue;
     if (!options.check_config && !inputs.empty() && inputs.front().index() != input->index()) {
       problems += fmt::format("{}: is not of the kind of the scenarios before it\n", file);

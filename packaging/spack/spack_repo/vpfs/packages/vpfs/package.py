@@ -17,6 +17,7 @@ PROGRAMS = (
     "vpfs-sim",
     "vpfs-server",
     "vpfs-load",
+    "vpfs-check-policy",
 )
 
 
