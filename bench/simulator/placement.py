@@ -11,33 +11,34 @@ import concurrent.futures
 import dataclasses
 import functools
 import json
+import math
 import pathlib
 import subprocess
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bench.simulator.placement_cases import (
     MANY_NETWORKS,
+    MODES,
     ONE_NETWORKS,
-    STG,
+    TASKS,
     Case,
+    Mode,
     Settings,
     cases_of,
 )
+from bench.simulator.placement_figures import draw
 from bench.simulator.placement_findings import COLUMNS as FINDING_COLUMNS
 from bench.simulator.placement_findings import findings
 from lab import plot
-from lab.harness import Problem, machine_settings, median
-from lab.report import Json, Row, print_settings, size_name, table, write_json
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from lab.harness import Problem, machine_settings
+from lab.report import Json, Row, print_settings, table, write_json
 
 PROGRAM = "vpfs-bench-placement"
 FIGURES = [6, 7, 8, 9, 10]
-FULL, QUICK = Settings(seeds=5), Settings(seeds=1)
+FULL, QUICK = Settings(seeds=3), Settings(seeds=1)
 AT_ONCE = 16  # cases that one process gets
 COLUMNS = [
+    "mode",
     "network",
     "strategy",
     "access",
@@ -46,6 +47,8 @@ COLUMNS = [
     "memory_percent",
     "remote_percent",
     "priority",
+    "nodes",
+    "backfills",
     "wait_s",
     "run_s",
     "total_s",
@@ -72,8 +75,19 @@ def times_of(result: Json) -> tuple[float, float]:
     )
 
 
+def mean_of(numbers: Sequence[float]) -> float:
+    """The geometric mean: that of ratios is then the ratio of those of times."""
+    logs = [math.log(max(number, 1e-9)) for number in numbers]
+    return math.exp(sum(logs) / len(logs))
+
+
 def measure(
-    binaries: pathlib.Path, figure: int, cases: Sequence[Case], settings: Settings, at_once: int
+    binaries: pathlib.Path,
+    figure: int,
+    cases: Sequence[Case],
+    settings: Settings,
+    mode: Mode,
+    at_once: int,
 ) -> list[Row]:
     runs = [(case, seed) for case in cases for seed in range(1, settings.seeds + 1)]
     size = 1 if cases[0].many else AT_ONCE
@@ -83,7 +97,7 @@ def measure(
             result
             for part in pool.map(
                 lambda part: simulate(
-                    binaries, [case.config(settings, seed) for case, seed in part]
+                    binaries, [case.config(settings, mode, seed) for case, seed in part]
                 ),
                 parts,
             )
@@ -92,12 +106,16 @@ def measure(
     times: dict[Case, list[tuple[float, float]]] = {}
     for (case, _), result in zip(runs, results):
         times.setdefault(case, []).append(times_of(result))
-    found: dict[Case, Json] = {}
+    found: dict[Case, Row] = {}
     for case, seen in times.items():
-        wait, run_ = median([wait for wait, _ in seen]), median([run_ for _, run_ in seen])
-        total = median([wait + run_ for wait, run_ in seen])
         found[case] = (
-            {"figure": figure} | case.fields() | {"wait_s": wait, "run_s": run_, "total_s": total}
+            {"figure": figure, "mode": mode.name}
+            | case.fields()
+            | {
+                "wait_s": mean_of([wait for wait, _ in seen]),
+                "run_s": mean_of([run_ for _, run_ in seen]),
+                "total_s": mean_of([wait + run_ for wait, run_ in seen]),
+            }
         )
     for case, row in found.items():
         base = found.get(base_of(figure, case))
@@ -110,8 +128,12 @@ def base_of(figure: int, case: Case) -> Case:
     if figure in (7, 10):
         return dataclasses.replace(case, priority="NP")
     if figure == 6:
-        return dataclasses.replace(case, access="disperse")
-    return dataclasses.replace(case, strategy="cache", access="local", staged=figure == 9)
+        return dataclasses.replace(
+            case, access="local" if case.strategy == "cache" else "disperse"
+        )
+    if case.nodes != "sequential" or case.backfills:
+        return dataclasses.replace(case, nodes="sequential", backfills=False)
+    return dataclasses.replace(case, strategy="cache", access="local")
 
 
 def shown(figure: int, rows: Sequence[Row]) -> Sequence[Row]:
@@ -121,8 +143,8 @@ def shown(figure: int, rows: Sequence[Row]) -> Sequence[Row]:
             row
             for row in rows
             if row["stg"] in (0, 1, 16, 64)
-            and row["memory_percent"] in (0, 100)
-            and row["remote_percent"] in (0, 100)
+            and row["memory_percent"] == 50
+            and row["remote_percent"] in (0, 50, 100)
         ]
     if figure == 7:
         return [
@@ -133,84 +155,35 @@ def shown(figure: int, rows: Sequence[Row]) -> Sequence[Row]:
     return rows
 
 
-def draw(figure: int, rows: Sequence[Row], caption: str) -> Figure:
-    titles = {
-        6: "Running time by remote access",
-        7: "Priorities of communication, against none",
-        8: "Where the data of many applications are",
-        9: "Central servers",
-        10: "Priorities with many applications",
-    }
-    networks = list(dict.fromkeys(row["network"] for row in rows))
-    sheet = plot.Sheet(
-        f"{titles[figure]} (figure {figure})",
-        caption,
-        columns=3,
-        heights=[3.6],
-        share_y=figure != 6,
+def overview(found: Sequence[Row]) -> str:
+    """The findings, with the verdict of each mode beside each other."""
+    modes = list(dict.fromkeys(row["mode"] for row in found))
+    rows: dict[tuple[object, object], Row] = {}
+    for row in found:
+        at = rows.setdefault(
+            (row["figure"], row["finding"]), {"figure": row["figure"], "finding": row["finding"]}
+        )
+        at[row["mode"]] = f"{row['here']}: {row['holds']}"
+    return table(list(rows.values()), ["figure", "finding", *modes])
+
+
+def count_that_hold(found: Sequence[Row]) -> str:
+    held = {row["finding"] for row in found if row["holds"] != "no"}
+    alone = {row["finding"] for row in found if row["mode"] == "max-min" and row["holds"] != "no"}
+    every = {row["finding"] for row in found}
+    return (
+        f"{len(held)} of {len(every)} findings hold or nearly do in one of the modes, "
+        f"{len(alone)} with max-min"
     )
-    for panel, network in zip(sheet.panels, networks):
-        here = [row for row in rows if row["network"] == network]
-        if figure == 6:
-            series = {
-                f"STG-{stg}": [
-                    (row["remote_percent"], row["run_s"])
-                    for row in here
-                    if row["stg"] == stg
-                    and row["memory_percent"] == 0
-                    and row["access"] == "disperse"
-                ]
-                for stg in STG
-            }
-            plot.lines(panel, series)
-            plot.logarithmic(panel, "y")
-            plot.label(panel, "remote (%)", "s", network)
-        elif figure == 9:
-            series = {
-                name: [(row["san"], row["total_s"]) for row in here if row["strategy"] == name]
-                for name in ("san", "cache")
-            }
-            plot.lines(panel, series)
-            plot.logarithmic(panel, "x")
-            plot.logarithmic(panel, "y")
-            plot.label(panel, "central servers", "waiting and running, s", network)
-        elif figure == 7:
-            here = [row for row in here if row["priority"] != "NP"]
-            names = list(dict.fromkeys(row["priority"] for row in here))
-            counts = list(dict.fromkeys(row["stg"] for row in here))
-            most = max(row["remote_percent"] for row in here)
-            plot.dots(
-                panel,
-                names,
-                {
-                    f"STG-{stg}": [
-                        row["relative"]
-                        for row in here
-                        if row["stg"] == stg and row["remote_percent"] == most
-                    ]
-                    for stg in counts
-                },
-            )
-            plot.label(panel, f"of NP, {most} % remote", "", network)
-        else:
-            names = [
-                f"{row['strategy']} {row['access']}" if figure == 8 else str(row["priority"])
-                for row in here
-            ]
-            plot.dots(
-                panel,
-                names,
-                {
-                    "waiting": [row["wait_s"] for row in here],
-                    "running": [row["run_s"] for row in here],
-                },
-            )
-            plot.label(panel, "s", "", network)
-    return sheet.finish()
 
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench placement")
+    chosen = Settings()
+
+    def number(name: str, default: int | None, text: str, kind: type = int) -> None:
+        parser.add_argument(name, type=kind, default=default, help=f"{text} (default {default})")
+
     parser.add_argument(
         "--figure",
         nargs="+",
@@ -219,131 +192,146 @@ def option_parser() -> argparse.ArgumentParser:
         default=FIGURES,
         help="of the study (default: all)",
     )
-    chosen = Settings()
-    parser.add_argument("--seeds", type=int, help="medians of so many runs (default: 5, quick: 1)")
     parser.add_argument(
-        "--rates",
-        choices=["max-min", "equal-share"],
-        default=chosen.rates,
-        help="equal-share: a flow has the lowest of its equal parts of its links, and what it "
-        f"leaves of the others is lost (default {chosen.rates})",
+        "--mode",
+        nargs="+",
+        choices=list(MODES),
+        help="max-min: rates are fair. study: as in the simulator of the study; with study-2 "
+        "rates of messages never rise, with study-3 those of messages and remote hits (default: "
+        "all; figures 8 and 9: max-min and study)",
+    )
+    parser.add_argument("--seeds", type=int, help="means of so many runs (default: 3, quick: 1)")
+    parser.add_argument(
+        "--networks",
+        nargs="+",
+        choices=list(ONE_NETWORKS),
+        default=list(chosen.networks),
+        help="of figures 6 and 7 (default: dragonfly)",
+    )
+    number("--link-rate", chosen.link_rate, "bytes per second of each link")
+    number("--compute", chosen.compute_us, "microseconds of a block of computing, in the mean")
+    number("--data-size", chosen.data_bytes, "bytes of an application, in, and as much out")
+    number("--least-percent", chosen.least_percent, "of the data, that a block moves at least")
+    number("--message-size", chosen.message_bytes, "bytes of the largest message")
+    number("--blocks", chosen.blocks, "of an application, in the mean")
+    number(
+        "--workload-messages",
+        chosen.workload_messages,
+        "of a task in a communication of figures 8 to 10; more are bundled",
+    )
+    number("--task-mean", chosen.task_mean, "tasks of an application of figures 8 to 10")
+    number("--arrivals", None, "ms between two applications of figures 8 to 10; else 1", float)
+    parser.add_argument(
+        "--locality",
+        choices=["node", "share", "whole"],
+        help="local are accesses of tasks with a device on their node, or of each task the part "
+        "that devices are of tasks, or none but with a device for each task (default: node; in "
+        "the modes of the study whole)",
     )
     parser.add_argument(
-        "--link-rate",
-        type=int,
-        default=chosen.link_rate,
-        help=f"bytes per second of each link (default {chosen.link_rate})",
-    )
-    parser.add_argument(
-        "--message-size",
-        type=int,
-        default=chosen.message_bytes,
-        help="bytes that a task sends in a communication; of mixed sizes: the largest message "
-        f"(default {chosen.message_bytes})",
-    )
-    parser.add_argument(
-        "--mixed-sizes", action="store_true", help="messages are many small ones and few large ones"
-    )
-    parser.add_argument(
-        "--messages",
-        type=int,
-        default=chosen.messages,
-        help=f"to each partner in a communication, one after the other (default {chosen.messages})",
-    )
-    parser.add_argument(
-        "--own-steps",
-        action="store_true",
-        help="each task has its own sequence of steps, not each application one",
-    )
-    parser.add_argument(
-        "--io-size",
-        type=int,
-        default=chosen.io_bytes,
-        help=f"bytes of a task's data, and of an access at most (default {chosen.io_bytes})",
-    )
-    parser.add_argument(
-        "--least-io-percent",
-        type=int,
-        default=chosen.least_io_percent,
-        help=f"of a task's data, that an access moves (default {chosen.least_io_percent})",
-    )
-    parser.add_argument(
-        "--workload-compute",
-        type=int,
-        default=chosen.workload_compute,
-        help="computing takes so many times as long in workloads (default "
-        f"{chosen.workload_compute})",
-    )
-    parser.add_argument(
-        "--workload-steps",
-        type=int,
-        default=chosen.workload_steps,
-        help=f"of an application of a workload, at most (default {chosen.workload_steps})",
+        "--trace-order",
+        choices=["yes", "no"],
+        help="devices serve in the order of the trace (default: in the modes of the study)",
     )
     parser.add_argument(
         "--replicas",
         type=int,
-        default=chosen.replicas,
-        help=f"of a write to a central server (default {chosen.replicas})",
+        help="of a write to a central server (default 1, in the modes of the study 0)",
+    )
+    parser.add_argument(
+        "--spare-tasks",
+        action="store_true",
+        help="STG-64 has 64 devices for 72 tasks, not one for each",
+    )
+    parser.add_argument(
+        "--transitions",
+        type=pathlib.Path,
+        help="JSON file: a row for each of compute, communicate, read and write, with the weights "
+        "of these and of the end as the next block, for the application of figures 6 and 7",
     )
     parser.add_argument("--jobs", type=int, default=2, help="runs at the same time (default 2)")
     return parser
 
 
+def read_transitions(path: pathlib.Path | None) -> tuple[tuple[int, ...], ...]:
+    if path is None:
+        return ()
+    try:
+        rows = tuple(tuple(row) for row in json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError) as error:
+        raise Problem(f"{path}: {error}") from error
+    if [len(row) for row in rows] != [5] * 4 or not all(
+        type(weight) is int and weight >= 0 for row in rows for weight in row
+    ):
+        raise Problem(f"{path}: four rows of five whole numbers were expected")
+    if not all(sum(row) > 0 for row in rows):
+        raise Problem(f"{path}: a row has no weight")
+    return rows
+
+
+def settings_of(base: Settings, options: argparse.Namespace) -> Settings:
+    return dataclasses.replace(
+        base,
+        seeds=options.seeds or base.seeds,
+        networks=tuple(dict.fromkeys(("dragonfly", *options.networks))),
+        link_rate=options.link_rate,
+        compute_us=options.compute,
+        data_bytes=options.data_size,
+        least_percent=options.least_percent,
+        message_bytes=options.message_size,
+        blocks=options.blocks,
+        workload_messages=options.workload_messages,
+        task_mean=options.task_mean,
+        arrivals_ms=base.arrivals_ms if options.arrivals is None else options.arrivals,
+        locality=options.locality,
+        trace_order=None if options.trace_order is None else options.trace_order == "yes",
+        replicas=options.replicas,
+        full_stg=not options.spare_tasks,
+        transitions=read_transitions(options.transitions),
+    )
+
+
+def modes_of(figure: int, options: argparse.Namespace) -> list[Mode]:
+    names = options.mode or (["max-min", "study"] if figure in (8, 9) else list(MODES))
+    return [MODES[name] for name in names]
+
+
 def describe(settings: Settings) -> dict[str, object]:
-    accesses = size_name(settings.io_bytes)
-    if settings.least_io_percent < 100:
-        accesses = f"{settings.least_io_percent} to 100 % of {accesses}"
-    messages = size_name(settings.message_bytes)
-    if settings.mixed:
-        messages = f"of 1 byte to {messages}, mostly small"
     return {
-        "statistic": f"medians of {settings.seeds} seeds; of a workload, means of its applications",
-        "link rate": f"{settings.link_rate / 1e9:g} GB/s, chosen here; rates are {settings.rates}",
+        "statistic": f"geometric means of {settings.seeds} seeds; of a workload, means of its "
+        "applications",
+        "link rate": f"{settings.link_rate / 1e9:g} GB/s",
         "memory, NVM": "10 GB/s; 2 GB/s read, 1 GB/s write",
-        "data": f"{size_name(settings.io_bytes)} of a task; staged in and out with CACHE of "
-        "figures 6 and 9",
-        "central servers": "10 Gb/s front end, 40 Gb/s between them and to their devices, "
-        f"{settings.replicas} replica(s) of each write",
-        "one application": f"64 tasks, {settings.steps} steps: 75 % storage of {accesses}, 12.5 % "
-        f"computing of {settings.compute_us / 1000:g} ms, 12.5 % communication of {messages}; "
-        "sizes chosen here",
-        "messages": f"{settings.messages} to each partner in a communication, one after the other",
-        "sequences of steps": "each task has its own" if settings.own_steps else "one of all tasks",
-        "workloads": f"{settings.applications} applications of 8 to 128 tasks and "
-        f"{settings.workload_steps // 4} to {settings.workload_steps} steps, "
-        f"{settings.arrivals:g} a second in the mean, first come, first served; computing of "
-        f"{settings.workload_compute * settings.compute_us / 2000:g} to "
-        f"{settings.workload_compute * settings.compute_us / 200:g} ms",
+        "data": f"{settings.data_bytes / 1e6:g} MB of an application, in and out; a block moves "
+        f"{settings.least_percent} to 100 %",
+        "blocks": f"{settings.blocks} in the mean; computing {settings.compute_us / 1000:g} ms in "
+        "the mean",
+        "messages": f"tasks + 0 to 9 of each task, in 1 to 10 rounds; one of five to "
+        f"{settings.message_bytes / 1e6:g} MB; figures 8 to 10: at most "
+        f"{settings.workload_messages} of each task, of the same bytes",
+        "one application": f"tasks: {TASKS}; 75 % storage, the rest half and half"
+        + (", or a matrix of its own" if settings.transitions else ""),
+        "workloads": f"{settings.applications} applications, {settings.task_mean} tasks in the "
+        f"mean, exponential; {settings.arrivals_ms:g} ms apart",
         "networks, one application": ONE_NETWORKS,
         "networks, many": MANY_NETWORKS,
     }
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    base = QUICK if quick else FULL
-    settings = dataclasses.replace(
-        base,
-        seeds=options.seeds or base.seeds,
-        rates=options.rates,
-        link_rate=options.link_rate,
-        message_bytes=options.message_size,
-        mixed=options.mixed_sizes,
-        messages=options.messages,
-        own_steps=options.own_steps,
-        io_bytes=options.io_size,
-        least_io_percent=options.least_io_percent,
-        workload_compute=options.workload_compute,
-        workload_steps=options.workload_steps,
-        replicas=options.replicas,
-    )
+    settings = settings_of(QUICK if quick else FULL, options)
     described = machine_settings() | {"quick": quick} | describe(settings)
     print_settings(described)
     rows: list[Row] = []
     found: list[Row] = []
     for figure in options.figure:
-        part = measure(binaries, figure, cases_of(figure, quick), settings, options.jobs)
-        held = findings(figure, part)
+        part: list[Row] = []
+        held: list[Row] = []
+        for mode in modes_of(figure, options):
+            cases = cases_of(figure, quick, settings.networks)
+            measured = measure(binaries, figure, cases, settings, mode, options.jobs)
+            part += measured
+            held += findings(figure, mode.name, measured)
         rows += part
         found += held
         print(f"\nfigure {figure}\n" + table(shown(figure, part), COLUMNS))
@@ -357,9 +345,10 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
                 plot.caption(
                     described,
                     f"links of {settings.link_rate / 1e9:g} GB/s, virtual time",
-                    f"medians of {settings.seeds} seeds",
+                    f"means of {settings.seeds} seeds",
                 ),
             ),
         )
+    print("\n" + overview(found) + "\n\n" + count_that_hold(found))
     write_json(out / "placement.json", {"settings": described, "rows": rows, "findings": found})
     return 0

@@ -6,42 +6,72 @@ import dataclasses
 import random
 from collections.abc import Mapping, Sequence
 
-# What the study of ExaNeSt leaves open is chosen here, once for all figures.
-LINK_RATE = 1_000_000_000  # bytes per second of every link of the interconnect
-STEPS = 64
-COMPUTE_US = 20_000
-IO_BYTES = 64 << 20
-MESSAGE_BYTES = 16 << 20
-REPLICAS = 1
-WORKLOAD_COMPUTE = 10  # times as long as in one application
-TASKS = 64
+# Sizes are those of the simulator's samples, where the study of ExaNeSt says none.
+LINK_RATE = 1_250_000_000  # bytes per second of every link of the interconnect
+COMPUTE_US = 100_000  # in the mean
+DATA_BYTES = 1_024_000_000  # of an application, in, and as much out
+MESSAGE_BYTES = 1_000_000  # of the largest message
+BLOCKS = 100  # in the mean
+ONE_WEIGHTS = [12, 13, 37, 37]  # compute, communicate, read, write: in percent; the rest ends
 SAN = 4  # central servers, unless a figure is about them
 
 ONE_NETWORKS = {"dragonfly": [2, 4, 2], "fat tree": [4, 3], "torus": [4, 4, 4]}
 MANY_NETWORKS = {"dragonfly": [4, 6, 4], "fat tree": [8, 3], "torus": [8, 8, 8]}
+TASKS = {"dragonfly": 72, "fat tree": 64, "torus": 64}
 STG = [1, 2, 4, 8, 16, 32, 64]
+HITS = [0, 25, 50, 75, 100]
+STEADY = 50  # percent: of remote accesses where hits vary, and the other way round
+PARTS = [5, 25, 45, 65, 85]  # of communication, with BA in figure 7
 Priority = str | Sequence[int]  # NP, FP, or the two parts of BA, that of communication first
+
+
+@dataclasses.dataclass(frozen=True)
+class Mode:
+    """How rates are shared, and devices serve."""
+
+    name: str
+    rates: str = "study"  # or max-min
+    messages_rise: bool = True  # rates of messages
+    hits_rise: bool = True  # rates of remote hits
+
+    @property
+    def is_study(self) -> bool:
+        return self.rates == "study"
+
+
+MODES = {
+    mode.name: mode
+    for mode in (
+        Mode("max-min", "max-min"),
+        Mode("study"),
+        Mode("study-2", messages_rise=False),
+        Mode("study-3", messages_rise=False, hits_rise=False),
+    )
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
     link_rate: int = LINK_RATE
-    rates: str = "max-min"  # or "equal-share": what a flow leaves of a link, others do not get
-    # That a task sends in a communication; if they are mixed, the largest message.
-    message_bytes: int = MESSAGE_BYTES
-    mixed: bool = False  # many small messages, few large ones
-    messages: int = 1  # to each partner in a communication, one after the other
-    own_steps: bool = False  # each task has its own sequence of steps; else an application has one
-    io_bytes: int = IO_BYTES  # a task's data
-    least_io_percent: int = 100  # of a task's data that an access moves: from so many to all
     compute_us: int = COMPUTE_US
-    workload_compute: int = WORKLOAD_COMPUTE
-    replicas: int = REPLICAS
+    data_bytes: int = DATA_BYTES
+    least_percent: int = 1  # of the data, that a block moves; to 100
+    message_bytes: int = MESSAGE_BYTES
+    blocks: int = BLOCKS
+    # That a task sends in a communication of a workload; more are bundled.
+    workload_messages: int = 4
+    # Which of the accesses that may be local are: node, share or whole (block_application.h). None:
+    # node, and with the rules of the study whole.
+    locality: str | None = None
+    trace_order: bool | None = None  # at devices; None: with the rules of the study
+    replicas: int | None = None  # of a central write; None: one, with the rules of the study none
+    full_stg: bool = True  # STG-64 has a device for each of 72 tasks
+    task_mean: int = 64  # of a workload's applications, exponential
+    arrivals_ms: float = 1.0  # between two applications
+    transitions: tuple[tuple[int, ...], ...] = ()  # a full matrix for the one application
     seeds: int = 3
-    steps: int = STEPS
-    workload_steps: int = 60  # at most, of each application of a workload
     applications: int = 50  # of a workload
-    arrivals: float = 2.0  # of them in a second
+    networks: tuple[str, ...] = ("dragonfly",)  # of figures 6 and 7
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +86,8 @@ class Case:
     memory: int = 0
     remote: int = 0
     priority: str = "NP"  # NP, FP or "BA x-y"
-    # Data are fetched from the central servers before an application, and brought back behind it.
-    staged: bool = False
+    nodes: str = "sequential"  # that a batch system gives; or random, near data
+    backfills: bool = False
     many: bool = False
 
     def fields(self) -> dict[str, object]:
@@ -70,10 +100,13 @@ class Case:
             "memory_percent": self.memory,
             "remote_percent": self.remote,
             "priority": self.priority,
+            "nodes": self.nodes,
+            "backfills": self.backfills,
         }
 
-    def config(self, settings: Settings, seed: int) -> dict[str, object]:
+    def config(self, settings: Settings, mode: Mode, seed: int) -> dict[str, object]:
         networks = MANY_NETWORKS if self.many else ONE_NETWORKS
+        replicas = 0 if mode.is_study else 1
         found: dict[str, object] = {
             "network": {
                 "kind": self.network,
@@ -81,128 +114,154 @@ class Case:
                 "link_rate": settings.link_rate,
             },
             "priority": priority_of(self.priority),
-            "rates": settings.rates,
+            "rates": mode.rates,
+            "rules": rules(settings, mode),
             "san": self.san,
-            "replicas": settings.replicas,
+            "replicas": replicas if settings.replicas is None else settings.replicas,
             "access": self.access,
             "seed": seed,
-            "staged": self.staged,
         }
         if self.many:
             data = "central" if self.strategy == "san" else self.strategy
             return found | {
-                "batch": {"nodes": "sequential", "backfills": False, "data": data},
-                "jobs": workload(settings, seed),
+                "batch": {"nodes": self.nodes, "backfills": self.backfills, "data": data},
+                "jobs": workload(settings, seed, nodes_of(self.network)),
             }
-        devices = TASKS if self.strategy == "cache" else self.stg
-        return found | {"stg": devices, "profile": profile(settings, self.memory, self.remote)}
+        tasks = TASKS[self.network]
+        devices = {"cache": tasks, "san": 0}.get(self.strategy, self.stg)
+        if devices == STG[-1] and settings.full_stg:
+            devices = tasks
+        return found | {"stg": devices, "profile": profile(settings, self, devices)}
+
+
+def rules(settings: Settings, mode: Mode) -> dict[str, object]:
+    trace_order = mode.is_study if settings.trace_order is None else settings.trace_order
+    return {
+        "locality": settings.locality or ("whole" if mode.is_study else "node"),
+        "trace_order": trace_order,
+        "free_nodes": mode.is_study,
+        "messages_rise": mode.messages_rise,
+        "hits_rise": mode.hits_rise,
+    }
+
+
+def nodes_of(network: str) -> int:
+    size = MANY_NETWORKS[network]
+    if network == "dragonfly":
+        nodes, routers, links = size
+        return nodes * routers * (routers * links + 1)
+    return size[0] ** size[1] if network == "fat tree" else size[0] * size[1] * size[2]
 
 
 def priority_of(name: str) -> Priority:
     return [int(part) for part in name[3:].split("-")] if name.startswith("BA ") else name
 
 
-def profile(settings: Settings, memory: int, remote: int) -> dict[str, object]:
-    """The single application: three quarters of its steps are storage, the rest half and half."""
+def chain(settings: Settings, percents: Sequence[int]) -> list[list[int]]:
+    """Weights of the next block and the end, the same behind each block."""
+    row = [percent * (settings.blocks - 1) for percent in percents] + [sum(percents)]
+    return [row] * 4
+
+
+def profile(settings: Settings, case: Case, devices: int) -> dict[str, object]:
+    """The single application: three quarters of its blocks are storage, the rest half and half."""
+    tasks = TASKS[case.network]
+    matrix = [list(row) for row in settings.transitions]
     return {
-        "tasks": TASKS,
-        "io_tasks": TASKS,
-        "steps": settings.steps,
-        "compute": 125,
-        "read": 375,
-        "write": 375,
+        "tasks": tasks,
+        "readers": min(64, tasks),
+        "writers": min(64, tasks),
+        "devices": max(devices, 1),
+        "next": matrix or chain(settings, ONE_WEIGHTS),
+        "most_blocks": 20 * settings.blocks,
         "compute_us": settings.compute_us,
-        "io_bytes": settings.io_bytes,
-        "data_bytes": settings.io_bytes,
-        "least_io_percent": settings.least_io_percent,
+        "data_bytes": settings.data_bytes,
+        "least_percent": settings.least_percent,
         "message_bytes": settings.message_bytes,
-        "pattern": "permutation",
-        "messages": settings.messages,
-        "sizes": "mixed" if settings.mixed else "equal",
-        "lockstep": not settings.own_steps,
-        "memory_percent": memory,
-        "remote_percent": remote,
+        "most_messages": 1000,
+        "memory_percent": case.memory,
+        "remote_percent": case.remote,
     }
 
 
-def workload(settings: Settings, seed: int) -> list[Mapping[str, object]]:
+def workload(settings: Settings, seed: int, nodes: int) -> list[Mapping[str, object]]:
     """Applications that come one after the other, the same ones for every configuration."""
     draw = random.Random(seed)
     jobs: list[Mapping[str, object]] = []
-    arrival = 0.0
-    for _ in range(settings.applications):
-        tasks = draw.choice([8, 16, 32, 64, 128])
-        storage = draw.choice([250, 500, 750])
-        reads = draw.randint(0, storage)
-        arrival += draw.expovariate(settings.arrivals)
-        io_bytes = settings.io_bytes // draw.choice([1, 2, 4])
+    for number in range(settings.applications):
+        tasks = min(1 + round(draw.expovariate(1 / settings.task_mean)), 512, nodes)
+        others = draw.randint(0, 99)
+        compute = draw.randint(0, others)
+        reads = draw.randint(0, 99 - others)
+        percents = [compute, others - compute, reads, 99 - others - reads]
         jobs.append(
             {
                 "tasks": tasks,
-                "io_tasks": tasks * draw.choice([25, 50, 100]) // 100,
-                "steps": draw.randint(settings.workload_steps // 4, settings.workload_steps),
-                "compute": (1000 - storage) // 2,
-                "read": reads,
-                "write": storage - reads,
-                "compute_us": settings.workload_compute
-                * draw.randint(settings.compute_us // 2, 5 * settings.compute_us),
-                "io_bytes": io_bytes,
-                "data_bytes": io_bytes,
-                "least_io_percent": settings.least_io_percent,
-                "message_bytes": settings.message_bytes // draw.choice([1, 4, 16]),
-                "pattern": draw.choice(["permutation", "neighbours", "ring", "all to all"]),
-                "messages": settings.messages,
-                "sizes": "mixed" if settings.mixed else "equal",
-                "lockstep": not settings.own_steps,
-                "memory_percent": draw.choice([0, 25, 50, 75, 100]),
-                "remote_percent": draw.choice([0, 25, 50, 75, 100]),
-                "arrival_us": round(arrival * 1e6),
-                "wall_us": 3_600_000_000,
+                "readers": draw.randint(1, tasks),
+                "writers": draw.randint(1, tasks),
+                "devices": draw.randint(1, tasks),
+                "next": chain(settings, percents),
+                "most_blocks": 20 * settings.blocks,
+                "compute_us": settings.compute_us,
+                "data_bytes": settings.data_bytes,
+                "least_percent": settings.least_percent,
+                "message_bytes": settings.message_bytes,
+                "most_messages": settings.workload_messages,
+                "memory_percent": draw.randint(0, 100),
+                "remote_percent": draw.randint(0, 100),
+                "arrival_us": round(number * settings.arrivals_ms * 1000),
+                "wall_us": wall_us(settings, percents, tasks),
             }
         )
     return jobs
 
 
-def cases_of(figure: int, quick: bool) -> list[Case]:
-    return {6: figure_6, 7: figure_7, 8: figure_8, 9: figure_9, 10: figure_10}[figure](quick)
+def wall_us(settings: Settings, percents: Sequence[int], tasks: int) -> int:
+    """What a user would ask for: five times the blocks of the mean, all data from one's own NVM.
+
+    Only backfilling looks at it.
+    """
+    part = settings.data_bytes / tasks / 2  # bytes of a task in a block, in the mean
+    compute, _, reads, writes = percents
+    block = compute * settings.compute_us + (reads / 2000 + writes / 1000) * part
+    return round(5 * settings.blocks * block / 99) + 1_000_000
 
 
-def figure_6(quick: bool) -> list[Case]:
-    memory = [0, 50, 100] if quick else [0, 25, 50, 75, 100]
-    remote = [0, 20, 50, 100] if quick else list(range(0, 101, 10))
-    found = [
-        Case(network, "stg", access, stg, SAN, hits, away)
-        for network in ONE_NETWORKS
-        for stg in STG
-        for hits in memory
-        for away in remote
-        for access in ("disperse", "affinity")
-    ]
-    found += [
-        Case(network, "cache", access, 0, SAN, hits, staged=True)
-        for network in ONE_NETWORKS
-        for hits in memory
-        for access in ("disperse", "affinity")
-    ]
-    return found + [
-        Case(network, "san", access, 0, SAN, hits, 100)
-        for network in ONE_NETWORKS
-        for hits in memory
-        for access in ("disperse", "affinity")
-    ]
+def cases_of(figure: int, quick: bool, networks: Sequence[str] = ("dragonfly",)) -> list[Case]:
+    if figure in (6, 7):
+        return {6: figure_6, 7: figure_7}[figure](quick, networks)
+    return {8: figure_8, 9: figure_9, 10: figure_10}[figure](quick)
 
 
-def figure_7(quick: bool) -> list[Case]:
-    shares = [5, 45, 85] if quick else [5, 25, 45, 65, 85]
-    remote = [0, 50, 100] if quick else [0, 20, 50, 80, 100]
-    priorities = ["NP", "FP", *(f"BA {share}-{100 - share}" for share in shares)]
+def figure_6(quick: bool, networks: Sequence[str]) -> list[Case]:
+    """6a, 6b: hits vary, 50 % is remote. 6c, 6d: remote accesses vary, 50 % hit."""
+    away = [0, 20, 50, 100] if quick else list(range(0, 101, 10))
+    slices = [(hits, STEADY) for hits in HITS] + [(50, remote) for remote in away]
+    points = list(dict.fromkeys(slices))
     return [
-        Case(network, "stg", "disperse", stg, SAN, 0, away, priority)
-        for network in ONE_NETWORKS
-        for stg in ([1, 16, 64] if quick else STG)
-        for away in remote
-        for priority in priorities
+        Case(network, strategy, access, stg, SAN, hits, remote)
+        for network in networks
+        for strategy, counts in (("stg", STG), ("cache", [0]), ("san", [0]))
+        for stg in counts
+        for hits, remote in points
+        for access in (("disperse", "affinity") if strategy != "cache" else ("local", "affinity"))
     ]
+
+
+def figure_7(quick: bool, networks: Sequence[str]) -> list[Case]:
+    """7a: BA at 50 % hits and 50 % remote. 7b: FP at 50 % hits, remote accesses vary."""
+    away = [0, 50, 100] if quick else [0, 20, 40, 50, 60, 80, 100]
+    shared = [(f"BA {share}-{100 - share}", STEADY) for share in PARTS]
+    points = [(name, remote) for remote in away for name in ("NP", "FP")]
+    return [
+        Case(network, "stg", "disperse", stg, SAN, 50, remote, priority)
+        for network in networks
+        for stg in STG
+        for priority, remote in points + shared
+    ]
+
+
+ALLOCATORS = [("near data", False), ("sequential", True), ("near data", True)]
 
 
 def figure_8(_: bool) -> list[Case]:
@@ -210,24 +269,46 @@ def figure_8(_: bool) -> list[Case]:
         Case(network, strategy, access, many=True)
         for network in MANY_NETWORKS
         for strategy in ("internal", "external")
-        for access in ("disperse", "affinity", "local")
+        for access in ("disperse", "affinity")
     ]
-    return found + [Case(network, "cache", "local", many=True) for network in MANY_NETWORKS]
+    found += [Case(network, "cache", "local", many=True) for network in MANY_NETWORKS]
+    return found + [
+        Case("dragonfly", strategy, access, nodes=nodes, backfills=backfills, many=True)
+        for strategy in ("internal", "external")
+        for access in ("affinity",)
+        for nodes, backfills in ALLOCATORS
+    ]
 
 
 def figure_9(quick: bool) -> list[Case]:
-    servers = [1, 4, 16, 128] if quick else [1, 2, 4, 8, 16, 32, 64, 128]
-    return [
-        Case(network, strategy, access, san=count, many=True, staged=strategy == "cache")
-        for network in MANY_NETWORKS
-        for strategy, access in (("san", "disperse"), ("cache", "local"))
+    servers = [1, 8, 16, 128] if quick else [1, 2, 4, 8, 16, 32, 64, 128]
+    curves = (("san", "disperse"), ("internal", "affinity"), ("cache", "local"))
+    found = [
+        Case("dragonfly", strategy, access, san=count, many=True)
+        for strategy, access in curves
         for count in servers
+    ]
+    found += [
+        Case(network, strategy, access, san=count, many=True)
+        for network in MANY_NETWORKS
+        if network != "dragonfly"
+        for strategy, access in curves[1:]
+        for count in (8, 16, 128)
+        if not quick
+    ]
+    return found + [
+        Case(
+            "dragonfly", strategy, access, san=count, nodes=nodes, backfills=backfills, many=True
+        )
+        for strategy, access in curves[1:]
+        for count in (16,)
+        for nodes, backfills in ALLOCATORS
     ]
 
 
 def figure_10(_: bool) -> list[Case]:
     return [
-        Case(network, "internal", "disperse", priority=priority, many=True)
-        for network in MANY_NETWORKS
+        Case("dragonfly", strategy, "disperse", priority=priority, many=True)
+        for strategy in ("internal",)
         for priority in ("NP", "FP", "BA 95-5", "BA 50-50", "BA 5-95")
     ]

@@ -3,6 +3,8 @@
 // Reads a list of cases as JSON from the standard input, and writes a list of results. A case is
 // one application on nodes 0, 1, 2, ..., or a workload for a batch system.
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <iostream>
@@ -20,6 +22,7 @@
 #include "sim/cluster/network/network.h"
 #include "sim/cluster/network/topologies.h"
 #include "sim/cluster/placement/batch.h"
+#include "sim/cluster/placement/block_application.h"
 
 namespace vpfs::sim {
 namespace {
@@ -66,38 +69,44 @@ ClassPolicy read_priority(const Json& priority) {
 ClassPolicy read_policy(const Json& from) {
   ClassPolicy policy = read_priority(from.at("priority"));
   policy.sharing = choose<Sharing>(
-      from.at("rates"), {{"max-min", Sharing::max_min}, {"equal-share", Sharing::equal}});
+      from.at("rates"),
+      {{"max-min", Sharing::max_min}, {"equal-share", Sharing::equal}, {"study", Sharing::study}});
   return policy;
 }
 
-Profile read_profile(const Json& from) {
-  Profile profile;
+BlockRules read_rules(const Json& from) {
+  return {.locality = choose<Locality>(from.at("locality"), {{"node", Locality::by_node},
+                                                             {"share", Locality::by_share},
+                                                             {"whole", Locality::whole}}),
+          .has_trace_order = from.at("trace_order"),
+          .has_free_nodes = from.at("free_nodes"),
+          .messages_may_rise = from.at("messages_rise"),
+          .hits_may_rise = from.at("hits_rise")};
+}
+
+BlockProfile read_profile(const Json& from) {
+  BlockProfile profile;
   profile.tasks = from.at("tasks");
-  profile.io_tasks = from.at("io_tasks");
-  profile.steps = from.at("steps");
-  profile.compute = from.at("compute");
-  profile.read = from.at("read");
-  profile.write = from.at("write");
-  profile.compute_time = std::chrono::microseconds(from.at("compute_us").get<std::int64_t>());
-  profile.io_bytes = {from.at("io_bytes").get<std::uint64_t>()};
-  profile.least_io_percent = from.at("least_io_percent");
-  profile.data_bytes = {from.at("data_bytes").get<std::uint64_t>()};
-  profile.lockstep = from.at("lockstep");
-  profile.message_bytes = {from.at("message_bytes").get<std::uint64_t>()};
-  profile.messages = from.at("messages");
-  profile.sizes = choose<MessageSizes>(
-      from.at("sizes"), {{"equal", MessageSizes::equal}, {"mixed", MessageSizes::mixed}});
-  profile.pattern = choose<Pattern>(from.at("pattern"), {{"permutation", Pattern::permutation},
-                                                         {"neighbours", Pattern::neighbours},
-                                                         {"all to all", Pattern::all_to_all},
-                                                         {"ring", Pattern::ring}});
+  profile.readers = from.at("readers");
+  profile.writers = from.at("writers");
+  profile.devices = from.at("devices");
+  profile.next = from.at("next").get<std::array<BlockWeights, 4>>();
+  profile.most_blocks = from.at("most_blocks");
+  profile.compute_mean = std::chrono::microseconds(from.at("compute_us").get<std::int64_t>());
+  profile.data = {from.at("data_bytes").get<std::uint64_t>()};
+  profile.least_percent = from.at("least_percent");
+  profile.largest_message = {from.at("message_bytes").get<std::uint64_t>()};
+  profile.most_messages = from.at("most_messages");
   profile.memory_percent = from.at("memory_percent");
   profile.remote_percent = from.at("remote_percent");
-  const bool is_possible = profile.tasks > 0 && profile.io_tasks <= profile.tasks &&
-                           profile.compute + profile.read + profile.write <= 1000 &&
-                           profile.compute_time >= Duration::zero() && profile.messages > 0 &&
-                           profile.least_io_percent > 0 && profile.least_io_percent <= 100 &&
-                           profile.memory_percent <= 100 && profile.remote_percent <= 100;
+  const auto is_part = [&](std::uint32_t number) { return number > 0 && number <= profile.tasks; };
+  const bool has_rows = std::ranges::none_of(
+      profile.next, [](const BlockWeights& row) { return row == BlockWeights{}; });
+  const bool is_possible = profile.tasks > 0 && is_part(profile.readers) &&
+                           is_part(profile.writers) && is_part(profile.devices) && has_rows &&
+                           profile.compute_mean >= Duration::zero() && profile.least_percent > 0 &&
+                           profile.least_percent <= 100 && profile.memory_percent <= 100 &&
+                           profile.remote_percent <= 100;
   if (!is_possible) refuse("a profile that cannot be: " + from.dump());
   return profile;
 }
@@ -120,7 +129,7 @@ struct PlacementCase {
                             .replicas = from.at("replicas").get<std::uint32_t>()}),
         network(engine, storage.capacities(), read_policy(from)) {}
 
-  [[nodiscard]] MarkovApplication::Machine get() { return {engine, network, *topology, storage}; }
+  [[nodiscard]] ClusterMachine get() { return {engine, network, *topology, storage}; }
 
   std::unique_ptr<const Topology> topology;
   Storage storage;
@@ -142,20 +151,24 @@ DataPlace read_place(const Json& from, std::uint32_t tasks, Access access) {
 
 Json run_one(const Json& from) {
   PlacementCase placement(from);
-  MarkovApplication::Settings settings{.profile = read_profile(from.at("profile")),
-                                       .is_staged = from.at("staged"),
-                                       .seed = from.at("seed").get<std::uint64_t>()};
+  Tally tally;
+  BlockApplication::Settings settings{.profile = read_profile(from.at("profile")),
+                                      .rules = read_rules(from.at("rules")),
+                                      .seed = from.at("seed").get<std::uint64_t>(),
+                                      .tally = &tally};
   const std::uint32_t tasks = settings.profile.tasks;
   if (tasks > placement.topology->nodes()) refuse("more tasks than nodes");
   for (NodeId node = 0; node < tasks; ++node) settings.nodes.push_back(node);
   settings.data = read_place(from, tasks, read_access(from.at("access")));
   std::optional<TimePoint> end;
-  MarkovApplication application(placement.get(), std::move(settings),
-                                [&] { end = placement.engine.now(); });
+  BlockApplication application(placement.get(), std::move(settings),
+                               [&] { end = placement.engine.now(); });
   application.start();
   while (!end && placement.engine.step()) {
   }
   return {{"run_s", seconds(end.value() - TimePoint())},
+          {"local_bytes", tally.local.count},
+          {"remote_bytes", tally.remote.count},
           {"unsettled", placement.network.unsettled()}};
 }
 
@@ -164,22 +177,23 @@ Json run_workload(const Json& from) {
   const Json& batch = from.at("batch");
   const Batch::Settings settings{
       .nodes = choose<Batch::Nodes>(batch.at("nodes"), {{"sequential", Batch::Nodes::sequential},
-                                                        {"random", Batch::Nodes::random}}),
+                                                        {"random", Batch::Nodes::random},
+                                                        {"near data", Batch::Nodes::near_data}}),
       .backfills = batch.at("backfills"),
       .data = choose<Batch::Data>(batch.at("data"), {{"internal", Batch::Data::internal},
                                                      {"external", Batch::Data::external},
                                                      {"cache", Batch::Data::cache},
                                                      {"central", Batch::Data::central}}),
       .access = read_access(from.at("access")),
-      .is_staged = from.at("staged"),
-      .seed = from.at("seed").get<std::uint64_t>()};
+      .seed = from.at("seed").get<std::uint64_t>(),
+      .rules = read_rules(from.at("rules"))};
   std::vector<Batch::Job> jobs;
   for (const Json& each : from.at("jobs")) {
     jobs.push_back(
-        {.profile = read_profile(each),
+        {.blocks = read_profile(each),
          .arrival = std::chrono::microseconds(each.at("arrival_us").get<std::int64_t>()),
          .wall_time = std::chrono::microseconds(each.at("wall_us").get<std::int64_t>())});
-    if (jobs.back().profile.tasks > placement.topology->nodes()) refuse("more tasks than nodes");
+    if (jobs.back().tasks() > placement.topology->nodes()) refuse("more tasks than nodes");
   }
   Batch run(placement.get(), settings, std::move(jobs));
   while (!run.is_done() && placement.engine.step()) {

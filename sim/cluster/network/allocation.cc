@@ -3,7 +3,7 @@
 namespace vpfs::sim {
 
 Allocation::Allocation(const FlowTable& table, ClassPolicy policy) : table_(table) {
-  if (policy.sharing == Sharing::equal) {
+  if (policy.sharing != Sharing::max_min) {
     equal_.emplace(table, policy);
     return;
   }

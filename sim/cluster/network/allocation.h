@@ -40,7 +40,7 @@ class Allocation {
   const FlowTable& table_;
   std::vector<IncrementalFilling> fillings_;       // NP: of both classes; FP: of each class
   std::optional<ApportionedFilling> apportioned_;  // BA
-  std::optional<EqualShares> equal_;               // Sharing::equal, whatever the policy is
+  std::optional<EqualShares> equal_;  // Sharing::equal and study, whatever the policy is
   std::vector<FlowSlot> changed_;
 };
 

@@ -23,7 +23,11 @@ enum class Sharing : std::uint8_t {
   // - FP: communication has its parts as if there were no storage, and storage as if classes did
   //   not count. So a link may carry more than its capacity.
   // Fast network simulators do that. It is here to show which results depend on it.
+  // A flow that may not rise keeps the lowest rate that it ever had.
   equal,
+  // As equal; but with FP, links that carry communication do not bound storage at all, and on
+  // others storage shares alone. So does the simulator of the study that docs/placement.md repeats.
+  study,
 };
 
 // How links divide their capacity between the classes. Within a class it is always max-min fair,

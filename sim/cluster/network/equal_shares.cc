@@ -13,7 +13,10 @@ EqualShares::EqualShares(const FlowTable& table, ClassPolicy policy)
 }
 
 void EqualShares::started(FlowSlot flow) {
-  if (rates_.size() < table_.slots()) rates_.resize(table_.slots());
+  if (rates_.size() < table_.slots()) {
+    rates_.resize(table_.slots());
+    updated_.resize(table_.slots());
+  }
   rates_[flow] = {};
   started_.push_back(flow);
   for (const LinkId link : table_.route(flow)) {
@@ -30,6 +33,7 @@ void EqualShares::ended(FlowSlot flow) {
 
 void EqualShares::refill() {
   changed_.clear();
+  ++refills_;
   // One whose only link is its cap is found on no link.
   for (const FlowSlot flow : started_) update(flow);
   started_.clear();
@@ -42,13 +46,21 @@ void EqualShares::refill() {
 }
 
 void EqualShares::update(FlowSlot flow) {
+  if (updated_[flow] == refills_) return;
+  updated_[flow] = refills_;
   Rate lowest = {std::numeric_limits<std::uint64_t>::max()};
   for (const LinkId link : table_.route(flow)) {
     lowest = std::min(lowest, part_of(link, table_.traffic_class(flow)));
   }
   if (rates_[flow] == lowest) return;
+  if (!table_.may_rise(flow) && rates_[flow].units > 0 && rates_[flow] < lowest) return;
   rates_[flow] = lowest;
   changed_.push_back(flow);
+}
+
+bool EqualShares::is_unbounded(std::uint64_t communication, bool is_storage) const {
+  return policy_.sharing == Sharing::study && policy_.kind == ClassPolicy::Kind::priority &&
+         is_storage && communication > 0;
 }
 
 Rate EqualShares::part_of(LinkId link, TrafficClass traffic_class) const {
@@ -58,6 +70,9 @@ Rate EqualShares::part_of(LinkId link, TrafficClass traffic_class) const {
   const std::uint64_t storage = table_.users(link, TrafficClass::storage).size();
   const bool is_storage = traffic_class == TrafficClass::storage;
   const std::uint64_t own = is_storage ? storage : communication;
+  if (is_unbounded(communication, is_storage)) {
+    return {std::numeric_limits<std::uint64_t>::max()};
+  }
   switch (policy_.kind) {
     case ClassPolicy::Kind::none:
       break;

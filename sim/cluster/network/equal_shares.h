@@ -11,8 +11,8 @@
 
 namespace vpfs::sim {
 
-// Keeps rates as Sharing::equal wants them (class_policy.h). A change costs what it reaches: the
-// flows on the links of flows that came or went.
+// Keeps rates as Sharing::equal and Sharing::study want them (class_policy.h). A change costs what
+// it reaches: the flows on the links of flows that came or went.
 class EqualShares {
  public:
   // The table outlives it.
@@ -28,11 +28,14 @@ class EqualShares {
 
  private:
   [[nodiscard]] Rate part_of(LinkId link, TrafficClass traffic_class) const;
+  [[nodiscard]] bool is_unbounded(std::uint64_t communication, bool is_storage) const;
   void update(FlowSlot flow);
 
   const FlowTable& table_;
   ClassPolicy policy_;
-  std::vector<Rate> rates_;        // by flow
+  std::vector<Rate> rates_;             // by flow
+  std::vector<std::uint64_t> updated_;  // by flow: the refill that looked at it last
+  std::uint64_t refills_ = 0;
   LinkSet changed_links_;          // of the network
   std::vector<FlowSlot> started_;  // since the last refill()
   std::vector<FlowSlot> changed_;

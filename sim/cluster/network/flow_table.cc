@@ -17,10 +17,12 @@ FlowTable::FlowTable(std::span<const BytesPerSecond> capacities)
 }
 
 FlowSlot FlowTable::add(std::span<const LinkId> route, TrafficClass traffic_class,
-                        std::optional<BytesPerSecond> cap) {
+                        std::optional<BytesPerSecond> cap, bool may_rise) {
   widen(route.size() + 1);
   const FlowSlot slot = take_slot();
-  flows_[slot] = {.hops = static_cast<std::uint32_t>(route.size()), .traffic_class = traffic_class};
+  flows_[slot] = {.hops = static_cast<std::uint32_t>(route.size()),
+                  .traffic_class = traffic_class,
+                  .may_rise = may_rise};
   for (std::uint32_t hop = 0; hop < route.size(); ++hop) {
     VPFS_ASSERT(route[hop] < links_);
     auto& users = users_[route[hop]][static_cast<std::size_t>(traffic_class)];

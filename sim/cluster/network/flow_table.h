@@ -31,7 +31,7 @@ class FlowTable {
 
   // A link that is passed twice counts twice.
   FlowSlot add(std::span<const LinkId> route, TrafficClass traffic_class,
-               std::optional<BytesPerSecond> cap);
+               std::optional<BytesPerSecond> cap, bool may_rise = true);
   // REQUIRES: the flow is there.
   void remove(FlowSlot flow);
 
@@ -48,6 +48,7 @@ class FlowTable {
   [[nodiscard]] TrafficClass traffic_class(FlowSlot flow) const {
     return flows_[flow].traffic_class;
   }
+  [[nodiscard]] bool may_rise(FlowSlot flow) const { return flows_[flow].may_rise; }
   // In no order that means anything. REQUIRES: the link is one of the network's.
   [[nodiscard]] std::span<const Use> users(LinkId link, TrafficClass traffic_class) const {
     return users_[link][static_cast<std::size_t>(traffic_class)];
@@ -59,6 +60,7 @@ class FlowTable {
   struct Flow {
     std::uint32_t hops = 0;
     TrafficClass traffic_class = TrafficClass::communication;
+    bool may_rise = true;
   };
 
   FlowSlot take_slot();

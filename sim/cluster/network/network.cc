@@ -38,8 +38,9 @@ Network::~Network() {
 
 Network::FlowId Network::start(const Flow& flow, Done done) {
   const bool is_at_once = flow.size.count == 0 || (flow.route.empty() && !flow.cap);
-  const FlowSlot slot = is_at_once ? table_.add({}, flow.traffic_class, std::nullopt)
-                                   : table_.add(flow.route, flow.traffic_class, flow.cap);
+  const FlowSlot slot = is_at_once
+                            ? table_.add({}, flow.traffic_class, std::nullopt)
+                            : table_.add(flow.route, flow.traffic_class, flow.cap, flow.may_rise);
   if (slot >= transfers_.size()) {
     transfers_.resize(slot + std::size_t{1});
     done_.resize(slot + std::size_t{1});

@@ -40,6 +40,7 @@ class Network {
     Bytes size;
     TrafficClass traffic_class = TrafficClass::communication;
     std::optional<BytesPerSecond> cap = std::nullopt;  // 1 ... LinkRates::kMost
+    bool may_rise = true;  // its rate; only Sharing::equal and Sharing::study look at it
   };
 
   // The engine outlives it. REQUIRES: capacities are 1 ... LinkRates::kMost.

@@ -58,7 +58,7 @@ void MarkovApplication::stage_in() {
       const NodeId device = settings_.data.devices[place];
       const std::uint32_t server = (first_server_ + task) % machine_.storage.servers();
       route_.clear();
-      machine_.storage.fetch(server, device, false, route_);
+      machine_.storage.fetch(server, false, route_);
       machine_.storage.write(device, device, false, its.random, route_);
       ++running_;
       const Bytes read = staged_bytes(its, Step::read);
@@ -89,7 +89,7 @@ void MarkovApplication::stage_out() {
     const std::uint32_t server = (first_server_ + task) % machine_.storage.servers();
     route_.clear();
     machine_.storage.read(device, device, false, its.random, route_);
-    machine_.storage.store(device, server, false, route_);
+    machine_.storage.store(server, false, route_);
     move(TrafficClass::storage, written, [] {});
     replicate(server, machine_.storage.servers(), written);
   }
@@ -177,7 +177,7 @@ void MarkovApplication::access_central(std::uint32_t task, std::uint32_t server,
   const std::uint32_t servers = settings_.data.servers;
   if (!reads) {
     route_.clear();
-    machine_.storage.store(settings_.nodes[task], server, hits, route_);
+    machine_.storage.store(server, hits, route_);
     move(TrafficClass::storage, size, [this, task] { end_step(task); });
     return replicate(server, servers, size);
   }
@@ -187,7 +187,7 @@ void MarkovApplication::access_central(std::uint32_t task, std::uint32_t server,
   for (std::uint32_t i = 0; i < copies; ++i) {
     const Bytes part = {size.count / copies + (i < size.count % copies ? 1 : 0)};
     route_.clear();
-    machine_.storage.fetch((server + i) % servers, settings_.nodes[task], hits, route_);
+    machine_.storage.fetch((server + i) % servers, hits, route_);
     move(TrafficClass::storage, part, [this, task, left] {
       if (--*left == 0) end_step(task);
     });

@@ -9,6 +9,7 @@
 #include "sim/cluster/network/network.h"
 #include "sim/cluster/placement/data_place.h"
 #include "sim/cluster/placement/exchange.h"
+#include "sim/cluster/placement/placed_application.h"
 #include "sim/cluster/placement/profile.h"
 #include "sim/cluster/placement/storage.h"
 #include "sim/cluster/placement/tally.h"
@@ -26,15 +27,9 @@ namespace vpfs::sim {
 // messages have arrived and all messages to it (exchange.h). So it waits for whoever has not come
 // to this communication yet. Nothing waits for the output: it goes out while the next application
 // has the nodes.
-class MarkovApplication {
+class MarkovApplication final : public PlacedApplication {
  public:
-  // What it runs on; all outlive it.
-  struct Machine {
-    Engine& engine;
-    Network& network;
-    const Topology& topology;
-    const Storage& storage;
-  };
+  using Machine = ClusterMachine;
   struct Settings {
     Profile profile;
     std::vector<NodeId> nodes;  // of the tasks, in their order
@@ -46,10 +41,8 @@ class MarkovApplication {
   };
 
   MarkovApplication(Machine machine, Settings settings, std::function<void()> done);
-  MarkovApplication(const MarkovApplication&) = delete;
-  MarkovApplication& operator=(const MarkovApplication&) = delete;
 
-  void start();
+  void start() override;
 
  private:
   struct Task {

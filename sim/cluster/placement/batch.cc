@@ -7,7 +7,7 @@
 
 namespace vpfs::sim {
 
-Batch::Batch(MarkovApplication::Machine machine, Settings settings, std::vector<Job> jobs)
+Batch::Batch(ClusterMachine machine, Settings settings, std::vector<Job> jobs)
     : machine_(machine),
       settings_(std::move(settings)),
       jobs_(std::move(jobs)),
@@ -17,7 +17,7 @@ Batch::Batch(MarkovApplication::Machine machine, Settings settings, std::vector<
       running_(jobs_.size()),
       outcomes_(jobs_.size()) {
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
-    VPFS_ASSERT(jobs_[job].profile.tasks <= machine_.topology.nodes());
+    VPFS_ASSERT(jobs_[job].tasks() <= machine_.topology.nodes());
     machine_.engine.at(TimePoint() + jobs_[job].arrival, [this, job] {
       outcomes_[job].arrived = machine_.engine.now();
       queue_.push_back(job);
@@ -29,7 +29,7 @@ Batch::Batch(MarkovApplication::Machine machine, Settings settings, std::vector<
 Batch::~Batch() = default;
 
 void Batch::start_what_fits() {
-  while (!queue_.empty() && jobs_[queue_.front()].profile.tasks <= free_) {
+  while (!queue_.empty() && jobs_[queue_.front()].tasks() <= free_) {
     const std::size_t job = queue_.front();
     queue_.pop_front();
     start(job);
@@ -37,7 +37,7 @@ void Batch::start_what_fits() {
   if (!settings_.backfills) return;
   for (std::size_t i = 1; i < queue_.size();) {
     const std::size_t job = queue_[i];
-    if (jobs_[job].profile.tasks > free_ || !may_overtake(job)) {
+    if (jobs_[job].tasks() > free_ || !may_overtake(job)) {
       ++i;
       continue;
     }
@@ -55,7 +55,7 @@ bool Batch::may_overtake(std::size_t job) const {
   }
   std::ranges::sort(ends, {},
                     [](const Running* each) { return std::pair(each->expected_end, each); });
-  const std::uint32_t wanted = jobs_[queue_.front()].profile.tasks;
+  const std::uint32_t wanted = jobs_[queue_.front()].tasks();
   std::uint32_t free = free_;
   TimePoint start = machine_.engine.now();
   for (const Running* const each : ends) {
@@ -64,25 +64,49 @@ bool Batch::may_overtake(std::size_t job) const {
     start = each->expected_end;
   }
   return machine_.engine.now() + jobs_[job].wall_time <= start ||
-         jobs_[job].profile.tasks + wanted <= free;
+         jobs_[job].tasks() + wanted <= free;
 }
 
 void Batch::start(std::size_t job) {
   Running& running = running_[job];
-  running.nodes = take_nodes(jobs_[job].profile.tasks);
+  const std::uint32_t tasks = jobs_[job].tasks();
+  DataPlace place;
+  if (knows_data_first()) place = place_of(job, {});
+  running.nodes = take_nodes(tasks, place);
+  if (!knows_data_first()) place = place_of(job, running.nodes);
   running.expected_end = machine_.engine.now() + jobs_[job].wall_time;
-  MarkovApplication::Settings settings{.profile = jobs_[job].profile,
-                                       .nodes = running.nodes,
-                                       .data = place_of(running.nodes),
-                                       .is_staged = settings_.is_staged,
-                                       .seed = settings_.seed * jobs_.size() + job,
-                                       .tally = &outcomes_[job].tally};
   outcomes_[job].started = machine_.engine.now();
-  // Its last call comes from inside the application, which is destroyed later.
-  running.application = std::make_unique<MarkovApplication>(
-      machine_, std::move(settings),
-      [this, job] { machine_.engine.at(machine_.engine.now(), [this, job] { end(job); }); });
+  running.application = make(job, std::move(place));
   running.application->start();
+}
+
+// Its last call comes from inside the application, which is destroyed later.
+std::unique_ptr<PlacedApplication> Batch::make(std::size_t job, DataPlace place) {
+  const auto done = [this, job] {
+    machine_.engine.at(machine_.engine.now(), [this, job] { end(job); });
+  };
+  const std::uint64_t seed = settings_.seed * jobs_.size() + job;
+  Tally* const tally = &outcomes_[job].tally;
+  if (const auto& blocks = jobs_[job].blocks) {
+    return std::make_unique<BlockApplication>(
+        machine_,
+        BlockApplication::Settings{.profile = *blocks,
+                                   .nodes = running_[job].nodes,
+                                   .data = std::move(place),
+                                   .rules = settings_.rules,
+                                   .seed = seed,
+                                   .tally = tally},
+        done);
+  }
+  return std::make_unique<MarkovApplication>(
+      machine_,
+      MarkovApplication::Settings{.profile = jobs_[job].profile,
+                                  .nodes = running_[job].nodes,
+                                  .data = std::move(place),
+                                  .is_staged = settings_.is_staged,
+                                  .seed = seed,
+                                  .tally = tally},
+      done);
 }
 
 void Batch::end(std::size_t job) {
@@ -95,7 +119,7 @@ void Batch::end(std::size_t job) {
   start_what_fits();
 }
 
-std::vector<NodeId> Batch::take_nodes(std::uint32_t count) {
+std::vector<NodeId> Batch::take_nodes(std::uint32_t count, const DataPlace& place) {
   VPFS_ASSERT(count <= free_);
   std::vector<NodeId> nodes;
   for (NodeId node = 0; node < is_free_.size(); ++node) {
@@ -105,6 +129,8 @@ std::vector<NodeId> Batch::take_nodes(std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
       std::swap(nodes[i], nodes[i + random_.below(nodes.size() - i)]);
     }
+  } else if (settings_.nodes == Nodes::near_data) {
+    order_by_distance(nodes, count, place);
   }
   nodes.resize(count);
   for (const NodeId node : nodes) is_free_[node] = false;
@@ -112,8 +138,17 @@ std::vector<NodeId> Batch::take_nodes(std::uint32_t count) {
   return nodes;
 }
 
-DataPlace Batch::place_of(const std::vector<NodeId>& nodes) {
+void Batch::order_by_distance(std::vector<NodeId>& nodes, std::uint32_t count,
+                              const DataPlace& place) {
+  if (!distances_) distances_.emplace(machine_.topology);
+  if (place.devices.empty()) return distances_->order_around_best(nodes, count);
+  distances_->order_from(place.devices, nodes);
+}
+
+DataPlace Batch::place_of(std::size_t job, const std::vector<NodeId>& nodes) {
   DataPlace place{.access = settings_.access};
+  const auto& blocks = jobs_[job].blocks;
+  const std::uint32_t devices = blocks ? blocks->devices : jobs_[job].tasks();
   if (settings_.data == Data::central) {
     place.servers = machine_.storage.servers();
   } else if (settings_.data == Data::cache) {
@@ -121,17 +156,29 @@ DataPlace Batch::place_of(const std::vector<NodeId>& nodes) {
     place.access = Access::local;
   } else if (settings_.data == Data::internal) {
     place.devices = nodes;
+    if (devices < nodes.size()) {
+      place.devices.clear();
+      for (const std::uint32_t i : draw_permutation(jobs_[job].tasks(), random_)) {
+        if (place.devices.size() < devices) place.devices.push_back(nodes[i]);
+      }
+    }
   } else if (settings_.data == Data::shared) {
     place.devices = settings_.devices;
   } else {
-    // As many others, at random. An application that has nearly all nodes has fewer.
-    for (const std::uint32_t node : draw_permutation(machine_.topology.nodes(), random_)) {
-      if (place.devices.size() == nodes.size()) break;
-      if (std::ranges::find(nodes, node) == nodes.end()) place.devices.push_back(node);
-    }
-    if (place.devices.empty()) place.devices = nodes;
+    place.devices = draw_others(devices, nodes);
   }
   return place;
+}
+
+// So many nodes that are none of an application's, at random. One that has nearly all nodes has
+// fewer.
+std::vector<NodeId> Batch::draw_others(std::uint32_t count, const std::vector<NodeId>& nodes) {
+  std::vector<NodeId> found;
+  for (const std::uint32_t node : draw_permutation(machine_.topology.nodes(), random_)) {
+    if (found.size() == count) break;
+    if (std::ranges::find(nodes, node) == nodes.end()) found.push_back(node);
+  }
+  return found.empty() ? nodes : found;
 }
 
 }  // namespace vpfs::sim

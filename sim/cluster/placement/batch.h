@@ -5,9 +5,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/cluster/placement/application.h"
+#include "sim/cluster/placement/block_application.h"
+#include "sim/cluster/placement/distances.h"
+#include "sim/cluster/placement/placed_application.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/random.h"
 
@@ -19,6 +23,9 @@ class Batch {
   enum class Nodes : std::uint8_t {
     sequential,  // the free ones with the lowest numbers
     random,      // any free ones
+    // Those from which data are near: if the data are on devices that are drawn before, the ones
+    // with the shortest ways to these, and else the ones with the shortest ways among each other.
+    near_data,
   };
   // Where the data of an application are.
   enum class Data : std::uint8_t {
@@ -38,11 +45,15 @@ class Batch {
     Access access = Access::disperse;
     bool is_staged = false;  // in from the central servers and out again, unless data are there
     std::uint64_t seed = 1;
+    BlockRules rules;  // of applications of blocks
   };
   struct Job {
     Profile profile;
+    std::optional<BlockProfile> blocks;  // instead of the profile
     Duration arrival = {};
     Duration wall_time = {};  // that its user asks for; only backfilling looks at it
+
+    [[nodiscard]] std::uint32_t tasks() const { return blocks ? blocks->tasks : profile.tasks; }
   };
   struct Outcome {
     TimePoint arrived;
@@ -52,7 +63,7 @@ class Batch {
   };
 
   // REQUIRES: no job has more tasks than there are nodes.
-  Batch(MarkovApplication::Machine machine, Settings settings, std::vector<Job> jobs);
+  Batch(ClusterMachine machine, Settings settings, std::vector<Job> jobs);
   ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
@@ -64,7 +75,7 @@ class Batch {
 
  private:
   struct Running {
-    std::unique_ptr<MarkovApplication> application;
+    std::unique_ptr<PlacedApplication> application;
     std::vector<NodeId> nodes;
     TimePoint expected_end;
   };
@@ -74,15 +85,23 @@ class Batch {
   [[nodiscard]] bool may_overtake(std::size_t job) const;
   void start(std::size_t job);
   void end(std::size_t job);
-  [[nodiscard]] std::vector<NodeId> take_nodes(std::uint32_t count);
-  [[nodiscard]] DataPlace place_of(const std::vector<NodeId>& nodes);
+  [[nodiscard]] std::unique_ptr<PlacedApplication> make(std::size_t job, DataPlace place);
+  [[nodiscard]] std::vector<NodeId> take_nodes(std::uint32_t count, const DataPlace& place);
+  void order_by_distance(std::vector<NodeId>& nodes, std::uint32_t count, const DataPlace& place);
+  [[nodiscard]] bool knows_data_first() const {
+    return settings_.nodes == Nodes::near_data && settings_.data == Data::external;
+  }
+  [[nodiscard]] DataPlace place_of(std::size_t job, const std::vector<NodeId>& nodes);
+  [[nodiscard]] std::vector<NodeId> draw_others(std::uint32_t count,
+                                                const std::vector<NodeId>& nodes);
 
-  MarkovApplication::Machine machine_;
+  ClusterMachine machine_;
   Settings settings_;
   std::vector<Job> jobs_;
   Random random_;
   std::vector<bool> is_free_;  // by node
   std::uint32_t free_ = 0;
+  std::optional<Distances> distances_;  // for Nodes::near_data
   std::deque<std::size_t> queue_;
   std::vector<Running> running_;  // by job
   std::vector<Outcome> outcomes_;

@@ -8,19 +8,13 @@ namespace vpfs::sim {
 
 Storage::Storage(const Topology& topology, const StorageRates& rates)
     : topology_(topology),
+      rates_(rates),
       servers_(rates.servers),
       replicas_(rates.replicas),
       first_(static_cast<LinkId>(topology.links().size())),
       first_server_(first_ + topology.nodes() * kNodeLinks),
-      injection_(topology.nodes()),
-      ejection_(topology.nodes()),
       capacities_(topology.capacities()) {
   VPFS_ASSERT(servers_ > 0);
-  const std::vector<NetworkLink>& links = topology.links();
-  for (LinkId i = 0; i < first_; ++i) {
-    if (links[i].from < topology.nodes()) injection_[links[i].from] = i;
-    if (links[i].to < topology.nodes()) ejection_[links[i].to] = i;
-  }
   for (NodeId node = 0; node < topology.nodes(); ++node) {
     for (const BytesPerSecond each : {rates.read, rates.write, rates.memory}) {
       capacities_.push_back(each);
@@ -72,16 +66,12 @@ void Storage::write(NodeId writer, NodeId device, bool into_memory, Random& rand
   route.push_back(of(device, into_memory ? kMemory : kWrite));
 }
 
-void Storage::fetch(std::uint32_t server, NodeId node, bool from_memory,
-                    std::vector<LinkId>& route) const {
+void Storage::fetch(std::uint32_t server, bool from_memory, std::vector<LinkId>& route) const {
   route.push_back(of(server, from_memory ? kServerMemory : kServerRead));
   route.push_back(of(server, kFrontOut));
-  route.push_back(ejection_[node]);
 }
 
-void Storage::store(NodeId node, std::uint32_t server, bool into_memory,
-                    std::vector<LinkId>& route) const {
-  route.push_back(injection_[node]);
+void Storage::store(std::uint32_t server, bool into_memory, std::vector<LinkId>& route) const {
   route.push_back(of(server, kFrontIn));
   route.push_back(of(server, into_memory ? kServerMemory : kServerWrite));
 }

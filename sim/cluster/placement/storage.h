@@ -38,6 +38,7 @@ class Storage {
 
   // The capacities of all links: those of the topology, then its own.
   [[nodiscard]] const std::vector<BytesPerSecond>& capacities() const { return capacities_; }
+  [[nodiscard]] const StorageRates& rates() const { return rates_; }
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
   // How many replicas each write among so many servers has: at most one on each other one.
   [[nodiscard]] std::uint32_t replicas(std::uint32_t servers) const {
@@ -59,9 +60,10 @@ class Storage {
             std::vector<LinkId>& route) const;
   void write(NodeId writer, NodeId device, bool into_memory, Random& random,
              std::vector<LinkId>& route) const;
-  // From a central server to a node, and back.
-  void fetch(std::uint32_t server, NodeId node, bool from_memory, std::vector<LinkId>& route) const;
-  void store(NodeId node, std::uint32_t server, bool into_memory, std::vector<LinkId>& route) const;
+  // From a central server to a node, and back. Nodes reach the servers by a network of its own, so
+  // no link of the interconnect is in these ways.
+  void fetch(std::uint32_t server, bool from_memory, std::vector<LinkId>& route) const;
+  void store(std::uint32_t server, bool into_memory, std::vector<LinkId>& route) const;
   // From one central server to another.
   void replicate(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& route) const;
 
@@ -81,12 +83,11 @@ class Storage {
   [[nodiscard]] LinkId of(std::uint32_t server, ServerLink link) const;
 
   const Topology& topology_;
+  StorageRates rates_;
   std::uint32_t servers_;
   std::uint32_t replicas_;
-  LinkId first_;                   // of nodes
-  LinkId first_server_;            // of servers
-  std::vector<LinkId> injection_;  // by node
-  std::vector<LinkId> ejection_;
+  LinkId first_;         // of nodes
+  LinkId first_server_;  // of servers
   std::vector<BytesPerSecond> capacities_;
 };
 

@@ -347,5 +347,37 @@ TEST_F(NetworkTest, WithEqualSharesACapCounts) {
   EXPECT_EQ(rate(alone), 200'000U);
 }
 
+TEST_F(NetworkTest, WithTheRulesOfTheStudyPriorityTakesStorageOffTheLink) {
+  ClassPolicy policy = ClassPolicy::priority();
+  policy.sharing = Sharing::study;
+  make({{1'000'000}, {500'000}}, policy);
+  const auto message = start("m", {0}, 1'000'000);
+  const auto other = start("o", {0}, 1'000'000);
+  const auto storage = start("s", {0, 1}, 250'000, kStorage);
+  start("free", {0}, 250'000, kStorage);
+  run(0ns);
+  EXPECT_EQ(rate(message), 500'000U);
+  EXPECT_EQ(rate(other), 500'000U);
+  EXPECT_EQ(rate(storage), 500'000U) << "only the link without communication bounds it";
+  run(1us);
+  EXPECT_THAT(ended_, ElementsAre("free@0"));
+}
+
+TEST_F(NetworkTest, AFlowThatMayNotRiseKeepsItsLowestRate) {
+  ClassPolicy policy;
+  policy.sharing = Sharing::study;
+  make({{1'000'000}}, policy);
+  const auto flow = network_->start(
+      {.route = std::vector<LinkId>{0}, .size = {1'000'000}, .may_rise = false}, [] {});
+  run(0ns);
+  EXPECT_EQ(rate(flow), 1'000'000U);
+  start("other", {0}, 100'000);
+  run(0ns);
+  EXPECT_EQ(rate(flow), 500'000U);
+  run(500ms);
+  EXPECT_THAT(ended_, ElementsAre("other@200000"));
+  EXPECT_EQ(rate(flow), 500'000U);
+}
+
 }  // namespace
 }  // namespace vpfs::sim

@@ -305,7 +305,7 @@ TEST_F(MarkovApplicationTest, ApplicationsAreStagedFromOtherServers) {
   }
   for (std::uint32_t server = 0; server < 4; ++server) {
     std::vector<LinkId> route;
-    storage_->fetch(server, 0, false, route);
+    storage_->fetch(server, false, route);
     EXPECT_NEAR(static_cast<double>(network.carried(route[0]).count) / 1e9, 50, 20);
   }
 }

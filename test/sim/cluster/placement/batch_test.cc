@@ -118,5 +118,28 @@ TEST_F(SimBatch, DataLieWhereTheyAreSupposedTo) {
   EXPECT_EQ(ended(0), 500ms);
 }
 
+TEST_F(SimBatch, TasksMayGoWhereTheirDataAre) {
+  BlockProfile profile = {.tasks = 2, .readers = 2, .writers = 2, .devices = 2};
+  profile.data = {1'000'000'000};
+  jobs_.push_back({.blocks = profile});
+  settings_.data = Batch::Data::external;
+  run();
+  EXPECT_EQ(outcomes_[0].tally.local.count, 0U);
+  settings_.nodes = Batch::Nodes::near_data;
+  run();
+  EXPECT_EQ(outcomes_[0].tally.remote.count, 0U);
+  EXPECT_GT(outcomes_[0].tally.local.count, 0U);
+}
+
+TEST_F(SimBatch, ApplicationsOfBlocksWaitForNodesLikeOthers) {
+  BlockProfile profile = {.tasks = 4, .readers = 4, .writers = 4, .devices = 2};
+  profile.data = {1'000'000'000};
+  jobs_ = {{.blocks = profile}, {.blocks = profile}};
+  run();
+  EXPECT_EQ(started(1), ended(0));
+  EXPECT_GT(ended(0), 2s) << "staging is part of the run";
+  EXPECT_EQ(outcomes_[0].tally.staged.count, 2'000'000'000U);
+}
+
 }  // namespace
 }  // namespace vpfs::sim
