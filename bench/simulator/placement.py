@@ -15,6 +15,7 @@ import math
 import pathlib
 import subprocess
 from collections.abc import Sequence
+from typing import Any
 
 from bench.simulator.placement_cases import (
     MANY_NETWORKS,
@@ -106,7 +107,7 @@ def measure(
     times: dict[Case, list[tuple[float, float]]] = {}
     for (case, _), result in zip(runs, results):
         times.setdefault(case, []).append(times_of(result))
-    found: dict[Case, Row] = {}
+    found: dict[Case, dict[str, Any]] = {}
     for case, seen in times.items():
         found[case] = (
             {"figure": figure, "mode": mode.name}
@@ -128,9 +129,7 @@ def base_of(figure: int, case: Case) -> Case:
     if figure in (7, 10):
         return dataclasses.replace(case, priority="NP")
     if figure == 6:
-        return dataclasses.replace(
-            case, access="local" if case.strategy == "cache" else "disperse"
-        )
+        return dataclasses.replace(case, access="local" if case.strategy == "cache" else "disperse")
     if case.nodes != "sequential" or case.backfills:
         return dataclasses.replace(case, nodes="sequential", backfills=False)
     return dataclasses.replace(case, strategy="cache", access="local")
@@ -158,7 +157,7 @@ def shown(figure: int, rows: Sequence[Row]) -> Sequence[Row]:
 def overview(found: Sequence[Row]) -> str:
     """The findings, with the verdict of each mode beside each other."""
     modes = list(dict.fromkeys(row["mode"] for row in found))
-    rows: dict[tuple[object, object], Row] = {}
+    rows: dict[tuple[object, object], dict[str, Any]] = {}
     for row in found:
         at = rows.setdefault(
             (row["figure"], row["finding"]), {"figure": row["figure"], "finding": row["finding"]}

@@ -297,9 +297,7 @@ def figure_9(quick: bool) -> list[Case]:
         if not quick
     ]
     return found + [
-        Case(
-            "dragonfly", strategy, access, san=count, nodes=nodes, backfills=backfills, many=True
-        )
+        Case("dragonfly", strategy, access, san=count, nodes=nodes, backfills=backfills, many=True)
         for strategy, access in curves[1:]
         for count in (16,)
         for nodes, backfills in ALLOCATORS

@@ -9,6 +9,7 @@ does.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 
 from bench.simulator.placement_rows import (
@@ -126,7 +127,7 @@ def more_devices(rows: Rows) -> Found:
     6c: 50 % hits, disperse, 100 % remote; each curve is no slower than that of half the devices.
     """
     times = [_remote(rows, stg, 100) for stg in (1, 2, 4, 8, 16, 32, 64, 0)]
-    worst = max(after / before for before, after in zip(times, times[1:]))
+    worst = max(after / before for before, after in itertools.pairwise(times))
     return Found(
         worst, f"a curve takes {worst:.2f} of the one before it at most", at_most(1 + SAME)
     )
@@ -254,7 +255,9 @@ def _against_cache(rows: Rows, network: str, strategy: str, access: str) -> floa
 
 def _slower(rows: Rows, strategy: str) -> Found:
     """8: dragonfly, the mean of D and A against Cache."""
-    both = [_against_cache(rows, "dragonfly", strategy, each) - 1 for each in ("disperse", "affinity")]
+    both = [
+        _against_cache(rows, "dragonfly", strategy, each) - 1 for each in ("disperse", "affinity")
+    ]
     value = sum(both) / 2
     return Found(
         value, f"{_percent(value)} (D {_percent(both[0])}, A {_percent(both[1])})", some(0.44), True
@@ -381,9 +384,7 @@ def internal_beats_central(rows: Rows) -> Found:
 def _of_np(rows: Rows) -> dict[str, float]:
     """10: dragonfly, total time; Internal with D, as the study does not say which."""
     here = where(_dragonfly(rows), strategy="internal")
-    return {
-        str(row["priority"]): row["total_s"] / total(here, priority="NP") for row in here
-    }
+    return {str(row["priority"]): row["total_s"] / total(here, priority="NP") for row in here}
 
 
 def priority_is_fastest(rows: Rows) -> Found:
@@ -448,7 +449,7 @@ FINDINGS: dict[int, dict[str, Judge]] = {
 
 def findings(figure: int, mode: str, rows: Rows) -> list[Row]:
     """The findings of a figure in the rows of one mode."""
-    found = []
+    found: list[Row] = []
     for text, judge in FINDINGS[figure].items():
         result = judge(rows)
         found.append(

@@ -62,9 +62,7 @@ def total(rows: Iterable[Row], **wanted: object) -> float:
     return float(one(rows, **wanted)["total_s"])
 
 
-def ratios(
-    rows: Sequence[Row], key: str, value: object, base: object
-) -> list[tuple[Row, float]]:
+def ratios(rows: Sequence[Row], key: str, value: object, base: object) -> list[tuple[Row, float]]:
     """Each row with `value`, and its time divided by that of the row with `base` instead.
 
     The two rows differ in `key` alone.
