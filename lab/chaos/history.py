@@ -7,8 +7,12 @@ may have happened at any time after its call, or never.
 
 The search is that of Wing and Gong, in the form of Lowe ("Testing for linearizability", 2016):
 events are taken in the order of time, and all states of the book that are possible so far are kept,
-each with the operations that it has had before their answers. Porcupine does the same, in Go, which
-nothing else here needs; a book of some rules and two administrators is small enough for Python.
+each with the operations that it has had before their answers. Operations that never get an answer
+would double the states each. So they are tried only where something may depend on it, and are
+forgotten as soon as they can change nothing any more.
+
+Porcupine does the same, in Go, which nothing else here needs; a book of some rules and two
+administrators is small enough for Python.
 """
 
 from __future__ import annotations
@@ -112,12 +116,57 @@ def _events(operations: Sequence[Operation], leave_out: set[int]) -> Iterator[tu
 State = tuple[Book, frozenset[int]]
 
 
+class _Starts:
+    """How many operations that start a rule of a name may still be carried out."""
+
+    def __init__(self, operations: Sequence[Operation], leave_out: set[int]) -> None:
+        self._left: dict[str, int] = {}
+        for index, each in enumerate(operations):
+            if each.action == START and index not in leave_out:
+                self._left[each.name] = self._left.get(each.name, 0) + 1
+
+    def is_over(self, operation: Operation) -> None:
+        if operation.action == START:
+            self._left[operation.name] -= 1
+
+    def may_come(self, name: str) -> bool:
+        return self._left.get(name, 0) > 0
+
+
+def _without_spent(
+    operations: Sequence[Operation], states: set[State], pending: set[int], starts: _Starts
+) -> set[State]:
+    """Takes out of `pending` and of the states what has no answer and no effect any more.
+
+    That is what all states have had, and what would change or stop a rule that is in no state's
+    book and cannot come back.
+    """
+    there = {name for book, _ in states for name, _ in book}
+    had_by_all = frozenset.intersection(*(had for _, had in states))
+    spent = set()
+    for index in pending:
+        each = operations[index]
+        if each.known():
+            continue
+        if index in had_by_all:
+            starts.is_over(each)
+        elif each.action == START or each.name in there or starts.may_come(each.name):
+            continue
+        spent.add(index)
+    if not spent:
+        return states
+    pending -= spent
+    return {(book, had - spent) for book, had in states}
+
+
 def check(operations: Sequence[Operation], first: Book = ()) -> Verdict:
     """`first`: the book before all of them."""
     states: set[State] = {(first, frozenset())}
     pending: set[int] = set()
     most = 1
-    for is_call, index in _events(operations, without_effect(operations)):
+    leave_out = without_effect(operations)
+    starts = _Starts(operations, leave_out)
+    for is_call, index in _events(operations, leave_out):
         if is_call:
             pending.add(index)
             continue
@@ -132,9 +181,41 @@ def check(operations: Sequence[Operation], first: Book = ()) -> Verdict:
                 states=most,
             )
         pending.discard(index)
-        states = after
+        starts.is_over(operations[index])
+        states = _without_spent(operations, after, pending, starts)
         most = max(most, len(states))
     return Verdict(states=most)
+
+
+def _worth_trying(operations: Sequence[Operation], waiting: set[int]) -> list[int]:
+    """Without those that may as well be carried out later.
+
+    An operation without an answer can wait for ever. Stopping or changing a rule gives the same
+    book before and after operations on other rules. So it matters only to those on the same rule,
+    and to readings that show it.
+    """
+    binding = [operations[each] for each in waiting if _is_binding(operations[each])]
+    names = {each.name for each in binding}
+    readings = [each.seen for each in binding if each.action == READ]
+    return [
+        each
+        for each in waiting
+        if _is_binding(operations[each])
+        or operations[each].name in names
+        or any(_shows(operations[each], seen) for seen in readings)
+    ]
+
+
+def _is_binding(operation: Operation) -> bool:
+    """Where it is in the order matters to other rules, or it has to be there by its answer."""
+    return operation.known() or operation.action == START
+
+
+def _shows(operation: Operation, seen: Book) -> bool:
+    """Whether a reading may have been after this STOP or CHANGE."""
+    if operation.action == CHANGE:
+        return (operation.name, operation.words) in seen
+    return all(name != operation.name for name, _ in seen)
 
 
 def _answered(
@@ -151,7 +232,7 @@ def _answered(
         if index in had:
             done.add((book, had - {index}))
             continue
-        for each in pending - had:
+        for each in _worth_trying(operations, pending - had):
             after = outcome_of(operations[each], book)
             if after is None:
                 continue

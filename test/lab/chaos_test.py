@@ -89,6 +89,18 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual((verdict.problem, verdict.undecided), ("", False))
         self.assertLess(verdict.states, 10)
 
+    def test_many_lost_stops_of_rules_that_stay_cost_little(self) -> None:
+        names = [f"s{index}" for index in range(30)]
+        seen = [start(name, index, index + 0.5) for index, name in enumerate(names)]
+        lost = [Operation(40 + index, STOP, name) for index, name in enumerate(names)]
+        names.reverse()
+        at = [read(100 + index, *names) for index in range(5)]
+        later = [start("last", 200, 201), read(202, "last", *names[:-1])]
+        verdict = history.check([*seen, *lost, *at, *later])
+        self.assertEqual((verdict.problem, verdict.undecided), ("", False))
+        self.assertLess(verdict.states, 10)
+        self.assert_broken("list showed", *seen, *lost, read(202, *names[:-1]), read(204, *names))
+
     def test_it_agrees_with_trying_all_orders(self) -> None:
         source = random.Random(5)
         answers = set()
