@@ -74,7 +74,10 @@ MountProcess::MountProcess(const Settings& settings)
 }
 
 MountProcess::~MountProcess() {
-  if (process_ && process_->running()) stop();
+  if (!process_) return;
+  if (process_->running()) stop();
+  // What a killed one leaves behind unmounts it a moment later. A directory cannot go before.
+  EXPECT_TRUE(comes_true([&] { return !is_mounted(); })) << path_ << " is still mounted";
 }
 
 void MountProcess::start() {
