@@ -2,7 +2,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -107,35 +106,30 @@ class Listing {
   std::vector<fuse_ino_t> looked_up_;
 };
 
-// Fills the listing from `offset` on; an error number, or 0.
-int fill(Listing& listing, OpenDirectory& directory, off_t offset) {
-  const std::lock_guard lock(directory.mutex);
+void list(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, std::size_t size,
+          off_t offset, const fuse_file_info& info, bool with_attributes) {
+  OpenDirectory& directory = files.directories().at(info.fh);
   if (offset != directory.offset) {
     ::seekdir(directory.stream, offset);
     directory.offset = offset;
     directory.next = nullptr;
   }
+  Listing listing(request, files, number, size, with_attributes);
   for (;;) {
     if (directory.next == nullptr) {
       errno = 0;
       directory.next = ::readdir(directory.stream);
-      if (directory.next == nullptr) return listing.empty() ? errno : 0;
+      if (directory.next == nullptr && errno != 0 && listing.empty()) {
+        fuse_reply_err(request, errno);
+        return;
+      }
+      if (directory.next == nullptr) break;
     }
-    if (!listing.add(*directory.next)) return 0;
+    if (!listing.add(*directory.next)) break;
     directory.offset = directory.next->d_off;
     directory.next = nullptr;
   }
-}
-
-// Nothing of the directory is used once the kernel has an answer: it may close it at once.
-void list(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, std::size_t size,
-          off_t offset, const fuse_file_info& info, bool with_attributes) {
-  Listing listing(request, files, number, size, with_attributes);
-  if (const int error = fill(listing, files.directories().at(info.fh), offset); error != 0) {
-    fuse_reply_err(request, error);
-  } else {
-    listing.answer();
-  }
+  listing.answer();
 }
 
 void readdir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, std::size_t size,

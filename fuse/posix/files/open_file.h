@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -78,7 +77,7 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
 using OpenFiles = OpenObjects<OpenFile>;
 using OpenFilePtr = OpenFiles::Pointer;
 
-// The kernel asks for one listing at a time, of which threads know nothing.
+// The kernel asks for one listing at a time.
 struct OpenDirectory {
   OpenDirectory(DIR* opened, uid_t opener, OpenPlace held)
       : place(std::move(held)), uid(opener), stream(opened) {}
@@ -89,7 +88,6 @@ struct OpenDirectory {
   OpenPlace place;
   const uid_t uid;           // that opened it
   std::uint64_t number = 0;  // the kernel's
-  std::mutex mutex;          // of a listing: guards what follows
   DIR* stream;
   off_t offset = 0;        // negative: not known, another process has read it before
   dirent* next = nullptr;  // did not fit into the last answer
