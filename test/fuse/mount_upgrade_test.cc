@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "net/descriptor.h"
 #include "test/fuse/call_of.h"
 #include "test/fuse/mount_process.h"
 #include "test/fuse/users.h"
@@ -182,6 +183,10 @@ TEST_F(MountUpgrade, UpgradeStartsTheProgramAgain) {
   ::close(file);
   Process unmount({"fusermount3", "-u", mount.path().string()});
   EXPECT_TRUE(unmount.wait()->ok()) << unmount.errors();
+  // The new program is no child of the test. It has its status file until it ends.
+  const net::Descriptor lock(
+      ::open((mount.scratch() / "status.json.lock").c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_TRUE(comes_true([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0; }));
 }
 
 // Mallory may write 1 MiB/s and list a name each tenth of a second.
