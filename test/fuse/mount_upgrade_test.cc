@@ -183,7 +183,7 @@ TEST_F(MountUpgrade, UpgradeStartsTheProgramAgain) {
   ::close(file);
   Process unmount({"fusermount3", "-u", mount.path().string()});
   EXPECT_TRUE(unmount.wait()->ok()) << unmount.errors();
-  // The new program is no child of the test. It has its status file until it ends.
+  // The test is not the parent of the new program, which has its status file until it ends.
   const net::Descriptor lock(
       ::open((mount.scratch() / "status.json.lock").c_str(), O_RDWR | O_CLOEXEC));
   EXPECT_TRUE(comes_true([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0; }));
