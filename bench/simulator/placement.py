@@ -30,6 +30,7 @@ from bench.simulator.placement_cases import (
 from bench.simulator.placement_figures import draw
 from bench.simulator.placement_findings import COLUMNS as FINDING_COLUMNS
 from bench.simulator.placement_findings import findings
+from bench.simulator.placement_rows import NAMES
 from lab import plot
 from lab.harness import Problem, machine_settings
 from lab.report import Json, Row, print_settings, table, write_json
@@ -38,23 +39,7 @@ PROGRAM = "vpfs-bench-placement"
 FIGURES = [6, 7, 8, 9, 10]
 FULL, QUICK = Settings(seeds=3), Settings(seeds=1)
 AT_ONCE = 16  # cases that one process gets
-COLUMNS = [
-    "mode",
-    "network",
-    "strategy",
-    "access",
-    "stg",
-    "san",
-    "memory_percent",
-    "remote_percent",
-    "priority",
-    "nodes",
-    "backfills",
-    "wait_s",
-    "run_s",
-    "total_s",
-    "relative",
-]
+COLUMNS = ["mode", *NAMES, "wait_s", "run_s", "total_s", "relative"]
 
 
 def simulate(binaries: pathlib.Path, configs: Sequence[dict[str, object]]) -> list[Json]:

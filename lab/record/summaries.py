@@ -330,10 +330,14 @@ def led_again(content: Content) -> list[Row]:
     ]
 
 
+def handed_over(row: Found) -> str:
+    return f"{row['protocol']}, {row['policy']}"
+
+
 def pauses(content: Content) -> list[Row]:
     return [
         {
-            "proxy": f"{row['protocol']}, {row['policy']}",
+            "proxy": handed_over(row),
             "paused ms, p50": row["paused_p50_ms"],
             "worst": row["paused_worst_ms"],
             "read ms, p50": row["read_p50_ms"],
@@ -346,7 +350,7 @@ def pauses(content: Content) -> list[Row]:
 def hand_over_faults(content: Content) -> list[Row]:
     return [
         {
-            "proxy": f"{row['protocol']}, {row['policy']}",
+            "proxy": handed_over(row),
             "hand-overs": row["times"],
             "verified blocks": row["verified_blocks"],
             "wrong blocks": row["wrong_blocks"],
@@ -359,7 +363,7 @@ def hand_over_faults(content: Content) -> list[Row]:
 def shares_in_hand_overs(content: Content) -> list[Row]:
     return [
         {
-            "proxy": f"{row['protocol']}, {row['policy']}",
+            "proxy": handed_over(row),
             "2:1 off by %, second of a hand-over": row["off_percent"],
             "seconds between": row["off_else_percent"],
         }
