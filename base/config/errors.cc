@@ -1,6 +1,8 @@
 #include "base/config/errors.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>

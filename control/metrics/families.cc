@@ -60,4 +60,11 @@ std::string Families::text() {
   return prometheus::TextSerializer().Serialize(families_);
 }
 
+void add_certificate_end(Families& families, const std::optional<WallTime>& end) {
+  if (!end) return;
+  families.gauge("vpfs_certificate_end_timestamp_seconds",
+                 "When the first of its certificates ends, in seconds since 1970.");
+  families.set({}, static_cast<double>(seconds_since_epoch(*end)));
+}
+
 }  // namespace vpfs::control

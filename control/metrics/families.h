@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <prometheus/metric_family.h>
+
+#include "base/clock.h"
 
 namespace vpfs::control {
 
@@ -35,5 +38,8 @@ class Families {
 
   std::vector<prometheus::MetricFamily> families_;
 };
+
+// When the first of a program's certificates ends; nothing: it has none.
+void add_certificate_end(Families& families, const std::optional<WallTime>& end);
 
 }  // namespace vpfs::control

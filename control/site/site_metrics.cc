@@ -95,13 +95,6 @@ void Group::add_in_force(const SiteNumbers& numbers) {
   add_amounts(families_, numbers.in_force);
 }
 
-void add_certificate(Families& families, const std::optional<WallTime>& end) {
-  if (!end) return;
-  families.gauge("vpfs_certificate_end_timestamp_seconds",
-                 "When the first of its certificates ends, in seconds since 1970.");
-  families.set({}, static_cast<double>(seconds_since_epoch(*end)));
-}
-
 void add_office(Group& group, const SiteNumbers& numbers) {
   group.set("leads", "1 if this coordinator leads, 0 if it is a standby.", 1);
   group.set("store_works", "Whether the store of rules and jobs answers.",
@@ -149,7 +142,7 @@ std::string site_metrics(const SiteNumbers& numbers, const std::string& version,
   families.set({{"name", numbers.name}, {"policy", numbers.policy}, {"version", version}}, 1);
   Group group(families, "vpfs_coordinator_");
   add_office(group, numbers);
-  add_certificate(families, numbers.certificate_end);
+  control::add_certificate_end(families, numbers.certificate_end);
   group.add_cycles(numbers.cycles);
   group.add_stages(numbers);
   families.gauge("vpfs_coordinator_capacity", "What is divided among all stages, each second.");

@@ -1,6 +1,7 @@
 // Requests that make no progress when a new process takes over.
 
 #include <chrono>
+#include <cstdint>
 
 #include <gtest/gtest.h>
 
@@ -25,80 +26,74 @@ void expect_read(ProxiedLink& link, orangefs::Tag tag) {
   EXPECT_EQ(link.client.receive().value().bytes(), answer);
 }
 
-// A client that was stopped for longer than its time-out repeats its I/O under another tag.
-TEST(HandoverStalls, AWriteThatItsClientHasGivenUpDoesNotKeepTheOthers) {
-  FakeDataServer server;
-  ProxyProcess proxy({.upstream = server.port(), .restart = "patience: 10 ms"});
-  ProxiedLink link = open_link(proxy, server);
-  ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write, .size = 600'000})));
-  ASSERT_TRUE(link.server.receive());
-  const Buffer answer = io_response(1, 0);
-  ASSERT_TRUE(link.server.send(answer));
-  EXPECT_EQ(link.client.receive().value().bytes(), answer);
-  const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
-  ASSERT_TRUE(link.client.send(data));
-  EXPECT_TRUE(link.server.receive().value().bytes() == data);
+class HandoverStalls : public ::testing::Test {
+ protected:
+  // The data server has said that it takes that write, which has no data yet.
+  void begin_write(std::int64_t size) {
+    ASSERT_TRUE(link_.client.send(io_request(1, {.type = IoType::write, .size = size})));
+    ASSERT_TRUE(link_.server.receive());
+    expect_answer(io_response(1, 0));
+  }
+  // A message of the data server comes to the client, and one of the client to the data server.
+  void expect_answer(const Buffer& answer) {
+    ASSERT_TRUE(link_.server.send(answer));
+    EXPECT_TRUE(link_.client.receive().value().bytes() == answer);
+  }
+  void expect_data(const Buffer& data) {
+    ASSERT_TRUE(link_.client.send(data));
+    EXPECT_TRUE(link_.server.receive().value().bytes() == data);
+  }
 
-  Process old = proxy.hand_over();
+  const Buffer data_ = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
+  FakeDataServer server_;
+  ProxyProcess proxy_{{.upstream = server_.port(), .restart = "patience: 10 ms"}};
+  ProxiedLink link_ = open_link(proxy_, server_);
+};
+
+// A client that was stopped for longer than its time-out repeats its I/O under another tag.
+TEST_F(HandoverStalls, AWriteThatItsClientHasGivenUpDoesNotKeepTheOthers) {
+  begin_write(600'000);
+  expect_data(data_);
+
+  Process old = proxy_.hand_over();
   EXPECT_TRUE(old.running());
-  expect_read(link, 2);
+  expect_read(link_, 2);
   EXPECT_TRUE(old.wait(30s).value_or(Process::Exit{}).ok()) << old.errors();
   EXPECT_NE(old.errors().find("made no progress for 2 s"), std::string::npos) << old.errors();
-  EXPECT_EQ(proxy.status()["connections"]["open"], 1);
-  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  EXPECT_EQ(proxy_.status()["connections"]["open"], 1);
+  ASSERT_TRUE(proxy_.wait_for_outstanding(0));
 
   // If it goes on nevertheless, all of it passes.
-  ASSERT_TRUE(link.client.send(data));
-  EXPECT_TRUE(link.server.receive().value().bytes() == data);
-  const Buffer end = write_completion(1, 600'000);
-  ASSERT_TRUE(link.server.send(end));
-  EXPECT_EQ(link.client.receive().value().bytes(), end);
-  expect_read(link, 3);
+  expect_data(data_);
+  expect_answer(write_completion(1, 600'000));
+  expect_read(link_, 3);
 }
 
 // A data server cancels a flow without a word when its client has taken nothing for 30 s.
-TEST(HandoverStalls, NorDoesAReadThatTheDataServerHasCancelled) {
-  FakeDataServer server;
-  ProxyProcess proxy({.upstream = server.port(), .restart = "patience: 10 ms"});
-  ProxiedLink link = open_link(proxy, server);
-  ASSERT_TRUE(link.client.send(io_request(1, {.size = 600'000})));
-  ASSERT_TRUE(link.server.receive());
-  const Buffer answer = io_response(1, 600'000);
-  const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
-  for (const Buffer& each : {answer, data}) {
-    ASSERT_TRUE(link.server.send(each));
-    EXPECT_TRUE(link.client.receive().value().bytes() == each);
-  }
-  Process old = proxy.hand_over();
+TEST_F(HandoverStalls, NorDoesAReadThatTheDataServerHasCancelled) {
+  ASSERT_TRUE(link_.client.send(io_request(1, {.size = 600'000})));
+  ASSERT_TRUE(link_.server.receive());
+  expect_answer(io_response(1, 600'000));
+  expect_answer(data_);
+  Process old = proxy_.hand_over();
   EXPECT_TRUE(old.running());
-  expect_read(link, 2);
+  expect_read(link_, 2);
   EXPECT_TRUE(old.wait(30s).value_or(Process::Exit{}).ok()) << old.errors();
-  ASSERT_TRUE(proxy.wait_for_outstanding(0));
-  EXPECT_EQ(proxy.status()["connections"]["open"], 1);
-  expect_read(link, 3);
+  ASSERT_TRUE(proxy_.wait_for_outstanding(0));
+  EXPECT_EQ(proxy_.status()["connections"]["open"], 1);
+  expect_read(link_, 3);
 }
 
 // Nothing waits for it, so it has its time.
-TEST(HandoverStalls, AWriteThatKeepsNothingEndsWithTheOldProcess) {
-  FakeDataServer server;
-  ProxyProcess proxy({.upstream = server.port(), .restart = "patience: 10 ms"});
-  ProxiedLink link = open_link(proxy, server);
-  ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write, .size = 262'144})));
-  ASSERT_TRUE(link.server.receive());
-  const Buffer answer = io_response(1, 0);
-  ASSERT_TRUE(link.server.send(answer));
-  EXPECT_EQ(link.client.receive().value().bytes(), answer);
-  Process old = proxy.hand_over();
+TEST_F(HandoverStalls, AWriteThatKeepsNothingEndsWithTheOldProcess) {
+  begin_write(262'144);
+  Process old = proxy_.hand_over();
   EXPECT_FALSE(old.wait(4s)) << old.errors();
-  const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
-  ASSERT_TRUE(link.client.send(data));
-  EXPECT_TRUE(link.server.receive().value().bytes() == data);
-  const Buffer end = write_completion(1, 262'144);
-  ASSERT_TRUE(link.server.send(end));
-  EXPECT_EQ(link.client.receive().value().bytes(), end);
+  expect_data(data_);
+  expect_answer(write_completion(1, 262'144));
   EXPECT_TRUE(old.wait(30s).value_or(Process::Exit{}).ok()) << old.errors();
-  ASSERT_TRUE(proxy.wait_for_outstanding(0));
-  EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], 1);
+  ASSERT_TRUE(proxy_.wait_for_outstanding(0));
+  EXPECT_EQ(proxy_.status()["virtual_pfs"][0]["done_requests"], 1);
 }
 
 }  // namespace

@@ -342,11 +342,7 @@ std::string Standby::metrics() const {
   families.set({}, 0);
   families.gauge("vpfs_coordinator_store_works", "Whether the store of rules and jobs answers.");
   families.set({}, trouble_.empty() ? 1 : 0);
-  if (certificate_end_) {
-    families.gauge("vpfs_certificate_end_timestamp_seconds",
-                   "When the first of its certificates ends, in seconds since 1970.");
-    families.set({}, static_cast<double>(seconds_since_epoch(*certificate_end_)));
-  }
+  control::add_certificate_end(families, certificate_end_);
   return families.text();
 }
 

@@ -33,6 +33,19 @@ void write(const std::string& file, const std::string& bytes) {
 
 class CoordinatorTest : public ::testing::Test {
  protected:
+  // All stages know that term, and the coordinator that led them is gone.
+  void lead_for_once(const std::string& term) {
+    CoordinatorProcess root = site_.coordinator("root", kQuick);
+    root.start({"--term", term});
+    EXPECT_TRUE(site_.all_are_led(std::stoull(term)));
+    root.kill();
+  }
+  // Dials all stages, and a parent that is not there.
+  CoordinatorProcess new_aggregator() {
+    const std::string parent = (site_.folder() / "root.sock").string();
+    return site_.coordinator("aggregator",
+                             fmt::format("{}parent: {{address: {}}}\n", kQuick, parent));
+  }
   // Waits until both jobs have done more.
   void expect_progress() {
     const std::uint64_t a = site_.done("a");
@@ -152,13 +165,8 @@ TEST_F(CoordinatorTest, TheFormerOneLeavesStagesToThatWithTheHigherTerm) {
 
 // The stages of a running site are put below a new aggregator, whose terms begin at 1 too.
 TEST_F(CoordinatorTest, ANewAggregatorBeginsALaterTermThanItsStagesKnow) {
-  CoordinatorProcess root = site_.coordinator("root", kQuick);
-  root.start({"--term", "7"});
-  ASSERT_TRUE(site_.all_are_led(7));
-  root.kill();
-  const std::string parent = (site_.folder() / "root.sock").string();
-  CoordinatorProcess aggregator =
-      site_.coordinator("aggregator", fmt::format("{}parent: {{address: {}}}\n", kQuick, parent));
+  lead_for_once("7");
+  CoordinatorProcess aggregator = new_aggregator();
   const auto begin = std::chrono::steady_clock::now();
   aggregator.start();
   EXPECT_EQ(aggregator.term(), 1U);
@@ -176,13 +184,8 @@ TEST_F(CoordinatorTest, ANewAggregatorBeginsALaterTermThanItsStagesKnow) {
 
 // It goes on when the journal can be read again.
 TEST_F(CoordinatorTest, AnAggregatorThatCannotReadItsJournalTriesAgainToBeginALaterTerm) {
-  CoordinatorProcess root = site_.coordinator("root", kQuick);
-  root.start({"--term", "7"});
-  ASSERT_TRUE(site_.all_are_led(7));
-  root.kill();
-  const std::string parent = (site_.folder() / "root.sock").string();
-  CoordinatorProcess aggregator =
-      site_.coordinator("aggregator", fmt::format("{}parent: {{address: {}}}\n", kQuick, parent));
+  lead_for_once("7");
+  CoordinatorProcess aggregator = new_aggregator();
   aggregator.start();
   const std::string whole = read_text(aggregator.journal());
   write(aggregator.journal(), "damage\nand more\n");
