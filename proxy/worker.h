@@ -78,9 +78,8 @@ class Worker {
   // The same with a connection that outlived a crash; one that cannot be taken on is closed.
   void take_kept(const SavedState& state, net::Descriptor client, net::Descriptor server);
   [[nodiscard]] std::vector<PendingIo*> take_arrivals();
-  // After all of take(), or to give it up: the sessions end without a trace.
+  // After all of take().
   void taken();
-  void give_taken_up();
   // From any thread, while it runs. A session that cannot be taken on is closed.
   void take_late(SavedState state, net::Descriptor client, net::Descriptor server);
 

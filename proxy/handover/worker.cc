@@ -118,13 +118,6 @@ void Worker::taken() {
   need_turn_ = true;
 }
 
-// They end like sessions of which nothing is left, but their connections are still the other's.
-void Worker::give_taken_up() {
-  if (!std::exchange(taking_, false)) return;
-  const PumpThread::Event event(pump_thread_);
-  for (const std::shared_ptr<Session>& session : sessions_) session->depart();
-}
-
 void Worker::take_late(SavedState state, net::Descriptor client, net::Descriptor server) {
   struct Late {
     SavedState state;
