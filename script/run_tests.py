@@ -389,14 +389,15 @@ class Runner:
         self.check("packages", "packages", ["script/package", "--deb", "--check", "--test"])
 
     def summary(self) -> None:
-        for name, output in self.failures[:FAILURES_SHOWN]:
-            print(f"\nThe end of the output of {name}")
-            print("\n".join(f"        {line}" for line in output.splitlines()[-TEST_LINES_SHOWN:]))
+        """Failures come last: what keeps only the end of a long output keeps them."""
         self.heading("done; the longest tests, and of each part its time and processor time:")
         for seconds, name in sorted(self.longest, reverse=True)[:LONGEST_SHOWN]:
             print(f"        {name:60} {minutes(seconds)}")
         for part in self.took:
             print(part.line())
+        for name, output in self.failures[:FAILURES_SHOWN]:
+            print(f"\nThe end of the output of {name}")
+            print("\n".join(f"        {line}" for line in output.splitlines()[-TEST_LINES_SHOWN:]))
         print(self.total.line())
 
 
