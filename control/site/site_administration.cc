@@ -31,6 +31,11 @@ constexpr Duration kTick = std::chrono::seconds(1);
 constexpr std::uint64_t kTicksBetweenSweeps = 10;
 // For the answers of stages to a change of the rules.
 constexpr Duration kStagesAnswerWithin = std::chrono::seconds(1);
+// For the store to say that this coordinator still leads, before a list is told.
+constexpr Duration kStoreAnswersWithin = std::chrono::seconds(1);
+constexpr const char* kMayBeOld =
+    "the store has not said in time that this coordinator still leads: recent changes may be "
+    "missing here";
 
 control::Hello make_hello(const std::string& name, std::uint64_t incarnation) {
   control::Hello hello;
@@ -53,6 +58,10 @@ std::optional<control::Error> not_here(const Config& config) {
                     fmt::format("this is an aggregator: the rules and jobs are those of its "
                                 "parent at {}",
                                 control::to_string(config.parent->addresses)));
+}
+
+control::Error leads_no_more() {
+  return make_error(control::Error::UNAVAILABLE, "leader", "this coordinator leads no more");
 }
 
 // Answers with `reply`, and with what stages say of the change.
@@ -101,7 +110,7 @@ Result<std::unique_ptr<SiteAdministration>> SiteAdministration::open(
 }
 
 Result<void> SiteAdministration::load(const control::StateStore::Loaded& records,
-                                      std::function<void()> lost) {
+                                      const std::function<void()>& lost) {
   std::vector<std::string> notes;
   auto live = control::LiveState::replay(records, grammar_, wall_clock_now(), notes);
   if (!live) {
@@ -112,7 +121,8 @@ Result<void> SiteAdministration::load(const control::StateStore::Loaded& records
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
   rules_ = std::make_unique<control::RuleAdministration>(*live_, names_, wall_clock_now);
   book_ = std::make_unique<SiteBook>(context_, clock_, store_, *live_, *rules_, live_->is_behind(),
-                                     std::move(lost), SiteBook::Limits());
+                                     lost, SiteBook::Limits());
+  reads_ = std::make_unique<SiteReads>(context_, store_, lost, kStoreAnswersWithin);
   use_composed();
   return {};
 }
@@ -154,6 +164,7 @@ void SiteAdministration::start() {
 void SiteAdministration::stop() {
   if (std::exchange(is_stopped_, true)) return;
   if (book_ != nullptr) book_->stop();
+  if (reads_ != nullptr) reads_->stop();
   stages_.stop();
   timer_.cancel();
   if (port_ != nullptr) port_->stop();
@@ -243,10 +254,26 @@ void SiteAdministration::answer_rule(const Envelope& request, const Caller& call
   if (control::RuleAdministration::changes_book(request)) {
     return change(request, caller, answer, read);
   }
+  reads_->ask([this, request, caller, answer, number = live_->book().state().number,
+               read = std::make_shared<control::ReadRequest>(std::move(read))](
+                  SiteReads::Standing standing) {
+    // What was read counts for the book as it was then.
+    if (number != live_->book().state().number) *read = {};
+    tell_rules(request, caller, answer, *read, standing);
+  });
+}
+
+void SiteAdministration::tell_rules(const Envelope& request, const Caller& caller,
+                                    const Answer& answer, control::ReadRequest& read,
+                                    SiteReads::Standing standing) {
+  if (standing == SiteReads::Standing::lost) return answer(leads_no_more());
   auto outcome = rules_->rule(request.rule(), caller, read);
   if (!outcome) return answer(std::move(outcome.error()));
   Envelope reply;
   *reply.mutable_rule_reply() = std::move(*outcome);
+  if (standing == SiteReads::Standing::unknown) {
+    reply.mutable_rule_reply()->add_warnings(kMayBeOld);
+  }
   if (request.rule().action() != control::Rule::LIST) return answer(std::move(reply));
   add_lists(std::move(reply), request, caller, answer);
 }
@@ -273,9 +300,15 @@ void SiteAdministration::answer_job(const Envelope& request, const Caller& calle
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
   control::ReadRequest nothing;
   if (changes(request)) return change(request, caller, answer, nothing);
-  Envelope reply;
-  *reply.mutable_job_reply() = rules_->list_jobs(caller);
-  answer(std::move(reply));
+  reads_->ask([this, caller, answer](SiteReads::Standing standing) {
+    if (standing == SiteReads::Standing::lost) return answer(leads_no_more());
+    Envelope reply;
+    *reply.mutable_job_reply() = rules_->list_jobs(caller);
+    if (standing == SiteReads::Standing::unknown) {
+      reply.mutable_job_reply()->add_warnings(kMayBeOld);
+    }
+    answer(std::move(reply));
+  });
 }
 
 void SiteAdministration::change(const Envelope& request, const Caller& caller, const Answer& answer,

@@ -28,6 +28,7 @@
 #include "control/site/site_forward.h"
 #include "control/site/site_jobs.h"
 #include "control/site/site_numbers.h"
+#include "control/site/site_reads.h"
 #include "control/site/site_stages.h"
 #include "control/store/store_thread.h"
 #include "control/wire/owner.h"
@@ -92,7 +93,7 @@ class SiteAdministration final : private control::Owner {
  private:
   explicit SiteAdministration(const Parts& parts);
   [[nodiscard]] Result<void> load(const control::StateStore::Loaded& records,
-                                  std::function<void()> lost);
+                                  const std::function<void()>& lost);
   [[nodiscard]] Result<void> open_ports();
 
   // control::Owner, on the threads of the ports.
@@ -109,6 +110,10 @@ class SiteAdministration final : private control::Owner {
               const control::Answer& answer, control::ReadRequest& read);
   void answer_rule(const control::Envelope& request, const control::Caller& caller,
                    const control::Answer& answer, control::ReadRequest& read);
+  // Tells what the book has, or would have.
+  void tell_rules(const control::Envelope& request, const control::Caller& caller,
+                  const control::Answer& answer, control::ReadRequest& read,
+                  SiteReads::Standing standing);
   // Answers with the list of the site's rules, and what stages say of theirs.
   void add_lists(control::Envelope reply, const control::Envelope& request,
                  const control::Caller& caller, const control::Answer& answer);
@@ -139,6 +144,7 @@ class SiteAdministration final : private control::Owner {
   std::unique_ptr<control::LiveState> live_;
   std::unique_ptr<control::RuleAdministration> rules_;
   std::unique_ptr<SiteBook> book_;
+  std::unique_ptr<SiteReads> reads_;
   SiteJobs jobs_;
   SiteStages stages_;
   SiteForward forward_;

@@ -16,6 +16,7 @@ from lab.chaos.site import Site
 from lab.harness import STOP_PATIENCE
 
 SHORT = 2  # seconds that a certificate is valid
+ENDING = 0.8  # seconds in which a program ends that could not write; no other fault hits it yet
 MISTAKES = (
     lambda text: text[: len(text) // 2],
     lambda text: text.replace('"sfq"', '"sfk"'),
@@ -143,13 +144,13 @@ class Faults:
         if name in ETCD:  # it ends when it cannot write
             self._site.may_be_down.add(name)
 
-        def step() -> None:
-            self._site.make_room(name)
+        def look() -> None:
             self._site.may_be_down.discard(name)
             if not self._site.running[name].running():
                 self._site.start(name)
 
-        self.later(until, step)
+        self.later(until, lambda: self._site.make_room(name))
+        self.later(until + ENDING, look)
 
     def _clock(self, fault: Fault, until: float) -> None:
         (name,) = fault.targets

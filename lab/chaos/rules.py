@@ -26,15 +26,19 @@ WITHOUT_EFFECT = (
     "there is a rule",
     "there is no rule",
 )
+MAY_BE_OLD = "recent changes may be missing"
 
 
 def is_without_effect(errors: str) -> bool:
     return any(words in errors for words in WITHOUT_EFFECT) and "not known" not in errors
 
 
-def book_in(text: str) -> Book:
-    """The live rules in what `vpfsctl --json rule list` prints."""
-    rules = json.loads(text)["proxies"][0]["data"]["rules"]
+def book_in(text: str) -> Book | None:
+    """The live rules in what `vpfsctl --json rule list` prints. None: it says they may be old."""
+    list_of_rules = json.loads(text)["proxies"][0]["data"]
+    if any(MAY_BE_OLD in warning for warning in list_of_rules.get("warnings", ())):
+        return None
+    rules = list_of_rules["rules"]
     return tuple(
         (rule["name"], " ".join(rule["words"]))
         for rule in rules
@@ -53,7 +57,7 @@ class Administrators:
         self._names: list[str] = []  # of rules that are there, or may be
         self._number = 0
         self._closing = threading.Event()
-        self.refused = 0
+        self.refused = self.uncertain = 0
         self.failure: Exception | None = None
         self._threads = [
             threading.Thread(target=self._work, daemon=True) for _ in range(ADMINISTRATORS)
@@ -107,7 +111,10 @@ class Administrators:
         return [*command, "rule", action, name, *condition, *words.split()]
 
     def run(self, action: str, name: str = "", words: str = "") -> Operation | None:
-        """Carries it out and notes it; None: it was refused without an effect."""
+        """Carries it out and notes it.
+
+        None: it was refused without an effect, or the list may be old and says so.
+        """
         called_at = time.monotonic()
         try:
             done = subprocess.run(
@@ -123,6 +130,9 @@ class Administrators:
         operation = Operation(called_at, action, name, words)
         if done.returncode == 0:
             seen = book_in(done.stdout) if action == READ else ()
+            if seen is None:
+                self.uncertain += 1
+                return None
             operation = Operation(called_at, action, name, words, seen, answered_at)
         elif action == READ or is_without_effect(done.stderr):
             with self._lock:

@@ -244,7 +244,8 @@ class Run:
         self.conclude(
             "rules",
             f"{len(operations)} answers and {unknown} unknown outcomes are in one order; "
-            f"{len(final.seen)} rules at the end; {rules.refused} refused without an effect",
+            f"{len(final.seen)} rules at the end; {rules.refused} refused without an effect; "
+            f"{rules.uncertain} lists said that they may be old",
         )
         self._compare_stages()
 

@@ -277,6 +277,13 @@ class JudgingTest(unittest.TestCase):
         text = '{"proxies": [{"data": {"rules": [' + rules + "]}}]}"
         self.assertEqual(book_in(text), (("r1", "weight=3"),))
 
+    def test_a_list_that_may_be_old_is_not_a_reading(self) -> None:
+        warnings = '["p0: cannot be reached: its rules and hits are not counted"]'
+        data = '{"proxies": [{"data": {"rules": [], "warnings": ' + warnings + "}}]}"
+        self.assertEqual(book_in(data), ())
+        old = "that this coordinator still leads: recent changes may be missing here"
+        self.assertIsNone(book_in(data.replace("cannot be reached", old)))
+
     def test_only_what_a_dead_run_left_is_removed(self) -> None:
         self.assertEqual(owner_of(f"{PREFIX}77-c0"), 77)
         self.assertIsNone(owner_of("others-77-c0"))
