@@ -9,11 +9,11 @@ import signal
 import time
 from collections.abc import Callable
 
-from lab.chaos.network import CUT, LOSSY, REFUSED, SLOW, Network
 from lab.chaos.rules import Administrators
 from lab.chaos.schedule import AGGREGATORS, DOWN, ETCD, MOUNT, UP, Fault
 from lab.chaos.site import Site
 from lab.harness import STOP_PATIENCE
+from lab.network import CUT, LOSSY, REFUSED, SLOW, Network
 
 SHORT = 2  # seconds that a certificate is valid
 ENDING = 0.8  # seconds in which a program ends that could not write; no other fault hits it yet

@@ -15,18 +15,18 @@ import threading
 import time
 from typing import Any
 
-from lab import etcd, mount
-from lab.chaos import configs, network, schedule, site
+from lab import etcd, mount, network
+from lab.chaos import configs, schedule, site
 from lab.chaos.faults import Faults
 from lab.chaos.history import check
 from lab.chaos.leaders import Leaders
-from lab.chaos.network import Network
 from lab.chaos.resources import Held, growths, held_by, most_of
 from lab.chaos.rules import Administrators
 from lab.chaos.site import Site
 from lab.chaos.stall import StallWatch
 from lab.chaos.watch import Watch, wait_for
 from lab.harness import ROOT, Problem, Programs, require_programs
+from lab.network import Network
 
 Json = dict[str, Any]
 PROGRAMS = ("vpfs-coordinator", "vpfs-proxy", "vpfs-server", "vpfs-load", "vpfs-mount", "vpfsctl")

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lab import etcd
 from lab.chaos import configs
-from lab.chaos.network import PREFIX, Network, is_left_behind
 from lab.chaos.resources import MOUNT_THREADS
 from lab.chaos.schedule import AGGREGATORS, COORDINATORS, ETCD, LOADER, MOUNT, PROXIES, STAGES
 from lab.harness import ROOT, Problem, Program, Programs
 from lab.mount import UNMOUNT_PATIENCE, unmount
+from lab.network import PREFIX, Network, is_left_behind
 
 CLOCK_LIBRARY = "libvpfs_jumping_clock.so"
 SMALL, OF_ETCD = "1m", "224m"  # sizes of stores: etcd reserves 128 MiB for its log

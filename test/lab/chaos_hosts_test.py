@@ -14,9 +14,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from lab.chaos import network  # noqa: E402
-from lab.chaos.network import CUT, LOSSY, PREFIX, REFUSED, SLOW, Network  # noqa: E402
+from lab import network  # noqa: E402
 from lab.chaos.site import CLOCK_LIBRARY  # noqa: E402
+from lab.network import CUT, LOSSY, PREFIX, REFUSED, SLOW, Network  # noqa: E402
 
 LIBRARIES = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else ROOT / "build/dev/lib"
 PORT = 7000

@@ -16,12 +16,12 @@ sys.path.insert(0, str(ROOT))
 from lab.chaos import history, wire  # noqa: E402
 from lab.chaos.history import CHANGE, READ, START, STOP, Operation  # noqa: E402
 from lab.chaos.leaders import Leaders  # noqa: E402
-from lab.chaos.network import PREFIX, is_left_behind, owner_of  # noqa: E402
 from lab.chaos.resources import Held, growths  # noqa: E402
 from lab.chaos.rules import book_in, is_without_effect  # noqa: E402
 from lab.chaos.schedule import BETWEEN, ETCD, KINDS, control_pairs, schedule  # noqa: E402
 from lab.chaos.watch import Progress, Round, in_force_between  # noqa: E402
 from lab.chaos.wire import Epoch, Reading  # noqa: E402
+from lab.network import PREFIX, is_left_behind, owner_of  # noqa: E402
 
 
 def start(name: str, called: float, answered: float = float("inf"), words: str = "w") -> Operation:

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 
 from lab.harness import ROOT, Problem
 
-PREFIX = "vpfs-chaos-"
+PREFIX = "vpfs-lab-"
 NAMESPACES = pathlib.Path("/run/netns")
 FIRST = ipaddress.IPv4Address("10.78.0.0")
 MOST_HOSTS = 64
 # What a pair of hosts may be in. 1 Mb/s is policed in each direction: what is over it is lost.
-RULES = """table ip chaos {
+RULES = """table ip faults {
   set cut { type ipv4_addr . ipv4_addr; }
   set refused { type ipv4_addr . ipv4_addr; }
   set lossy { type ipv4_addr . ipv4_addr; }
@@ -177,5 +177,5 @@ class Network:
     def _change(self, verb: str, kind: str, pair: Pair) -> None:
         one, other = self.address(pair[0]), self.address(pair[1])
         both = f"{{ {one} . {other}, {other} . {one} }}"
-        command = ["nft", verb, "element", "ip", "chaos", kind, both]
+        command = ["nft", verb, "element", "ip", "faults", kind, both]
         _run(*_within(self._namespace("router")), *command)
