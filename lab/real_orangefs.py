@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import pathlib
 import subprocess
+from collections.abc import Sequence
 
-from lab.harness import Problem, Programs
+from lab.harness import Problem, Program, Programs
 from lab.mount import in_prefix
 
 NAME = "orangefs"
@@ -28,12 +31,12 @@ CONFIG = """<Defaults>
 	PrecreateBatchSize 0,32,32,32,8,32,0
 	PrecreateLowThreshold 0,8,8,8,4,8,0
 	TCPBindSpecific yes
-	DataStorageSpace {data}
+	DataStorageSpace {root}/data
 	MetadataStorageSpace {root}/meta
 	LogFile {root}/log
 </Defaults>
 <Aliases>
-	Alias s0 {addresses}
+{aliases}
 </Aliases>
 <FileSystem>
 	Name {name}
@@ -44,10 +47,10 @@ CONFIG = """<Defaults>
 	DistrDirServersMax 1
 	DistrDirSplitSize 100
 	<MetaHandleRanges>
-		Range s0 3-4611686018427387904
+{meta_ranges}
 	</MetaHandleRanges>
 	<DataHandleRanges>
-		Range s0 4611686018427387905-9223372036854775806
+{data_ranges}
 	</DataHandleRanges>
 	<StorageHints>
 		TroveSyncMeta yes
@@ -56,13 +59,55 @@ CONFIG = """<Defaults>
 		DBMaxSize 268435456
 	</StorageHints>
 </FileSystem>
-<ServerOptions>
-	Server s0
+"""
+SERVER_OPTIONS = """<ServerOptions>
+	Server s{index}
 	DataStorageSpace {data}
 	MetadataStorageSpace {root}/meta
 	LogFile {root}/log
 </ServerOptions>
 """
+META_HANDLES = (3, 1 << 62)  # the first one, and one after the last
+DATA_HANDLES = ((1 << 62) + 1, (1 << 63) - 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """One data and metadata server. Addresses are HOST:PORT."""
+
+    address: str
+    proxy: str | None = None  # where clients that mount proxied_address() find it
+    data: pathlib.Path | None = None  # for the contents of files; default: in the programs' folder
+
+
+def ranges(handles: tuple[int, int], count: int) -> list[str]:
+    """The handles in equal parts, one for each server."""
+    first, end = handles
+    bounds = [first + (end - first) * index // count for index in range(count + 1)]
+    return [f"{begin}-{after - 1}" for begin, after in itertools.pairwise(bounds)]
+
+
+def config_text(root: pathlib.Path, servers: Sequence[Server]) -> str:
+    """The configuration that all servers and, from them, all clients read."""
+
+    def lines(word: str, values: Sequence[str]) -> str:
+        return "\n".join(f"\t{word} s{index} {value}" for index, value in enumerate(values))
+
+    addresses = [
+        f"tcp://{each.address}" + (f",{ZONE}://{each.proxy}" if each.proxy else "")
+        for each in servers
+    ]
+    text = CONFIG.format(
+        root=root,
+        name=NAME,
+        aliases=lines("Alias", addresses),
+        meta_ranges=lines("\tRange", ranges(META_HANDLES, len(servers))),
+        data_ranges=lines("\tRange", ranges(DATA_HANDLES, len(servers))),
+    )
+    for index, each in enumerate(servers):
+        data = each.data or root / f"s{index}/data"
+        text += SERVER_OPTIONS.format(index=index, root=root / f"s{index}", data=data)
+    return text
 
 
 def server_program() -> str | None:
@@ -82,33 +127,56 @@ def start_at(
     With `proxy`, the clients that mount proxied_address() use that port. `data` has the contents of
     files; by default it is in the programs' folder.
     """
-    server = server_program()
-    if server is None:
-        raise Problem("there is no pvfs2-server (VPFS_ORANGEFS_PREFIX)")
-    root, addresses = programs.work / "real", f"tcp://127.0.0.1:{port}"
-    if proxy is not None:
-        addresses += f",{ZONE}://127.0.0.1:{proxy}"
-    data = data or root / "data"
-    for part in (data, root / "meta"):
-        part.mkdir(parents=True, exist_ok=True)
-    config = programs.work / "orangefs.conf"
-    config.write_text(CONFIG.format(root=root, data=data, addresses=addresses, name=NAME))
-    made = subprocess.run(
-        [server, "-f", str(config), "-a", "s0"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=FORMAT_PATIENCE,
-    )
-    if made.returncode != 0:
-        raise Problem(f"pvfs2-server cannot make a file system:\n{made.stdout}{made.stderr}")
-    running = programs.start("pvfs2-server", server, "-d", str(config), "-a", "s0")
+    local = "127.0.0.1"
+    server = Server(f"{local}:{port}", f"{local}:{proxy}" if proxy is not None else None, data)
+    (running,) = start_servers(programs, [server])
     running.wait_for_port(port)
-    return f"tcp://127.0.0.1:{port}/{NAME}"
+    return address_of(server)
 
 
-def proxied_address(proxy: int) -> str:
-    return f"{ZONE}://127.0.0.1:{proxy}/{NAME}"
+def start_servers(
+    programs: Programs, servers: Sequence[Server], within: Sequence[str] = ()
+) -> list[Program]:
+    """Makes a file system and starts its servers.
+
+    `within` comes before their commands. They may need seconds before they listen.
+    """
+    program = server_program()
+    if program is None:
+        raise Problem("there is no pvfs2-server (VPFS_ORANGEFS_PREFIX)")
+    root = programs.work / "real"
+    config = programs.work / "orangefs.conf"
+    for index, each in enumerate(servers):
+        for part in (each.data or root / f"s{index}/data", root / f"s{index}/meta"):
+            part.mkdir(parents=True, exist_ok=True)
+    config.write_text(config_text(root, servers))
+    for index in range(len(servers)):
+        made = subprocess.run(
+            [*within, program, "-f", str(config), "-a", f"s{index}"],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=FORMAT_PATIENCE,
+        )
+        if made.returncode != 0:
+            raise Problem(f"pvfs2-server cannot make a file system:\n{made.stdout}{made.stderr}")
+    return [
+        programs.start(
+            f"pvfs2-server{index}", *within, program, "-d", str(config), "-a", f"s{index}"
+        )
+        for index in range(len(servers))
+    ]
+
+
+def address_of(server: Server) -> str:
+    """What a client mounts that goes to the servers themselves."""
+    return f"tcp://{server.address}/{NAME}"
+
+
+def proxied_address(proxy: int | str) -> str:
+    """What a client mounts that goes through proxies. `proxy`: a port here, or HOST:PORT."""
+    where = proxy if isinstance(proxy, str) else f"127.0.0.1:{proxy}"
+    return f"{ZONE}://{where}/{NAME}"
 
 
 def tool(name: str) -> str | None:

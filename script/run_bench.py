@@ -50,6 +50,7 @@ BENCHMARKS = {
     ),
     "adaptbf": Benchmark("schedulers.adaptbf", LIVE),
     "edf": Benchmark("schedulers.edf", LIVE),
+    "vpfs": Benchmark("schedulers.vpfs", [*LIVE, "vpfs-coordinator", "vpfs-mount"]),
     "priority": Benchmark("schedulers.priority", LIVE),
     "node": Benchmark("schedulers.node", ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"]),
     "attacks": Benchmark("attacks.run", [*LIVE, "vpfs-bench-beegfs-storage"]),

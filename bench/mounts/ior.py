@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import pathlib
-import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from bench.mounts.two_jobs import DEVICE, POLICIES, TOLERANCE, WANTED, WEIGHTS, 
 from lab import plot, targets
 from lab.harness import MIB, Problem, machine_settings
 from lab.mount import in_prefix, require_mounts
+from lab.mpi import launcher_of, mpi_command
 from lab.report import Row, print_settings, table, write_json
 
 if TYPE_CHECKING:
@@ -65,26 +65,8 @@ def require_ior() -> tuple[str, str]:
             "there is no IOR: build it from its sources (./configure --prefix=DIR; make install) "
             f"and set {PREFIX}=DIR, where bin/ior and bin/mdtest are"
         )
-    if not shutil.which("mpirun"):
-        raise Problem("IOR needs mpirun in PATH, of the MPI that it was built with")
+    launcher_of(ior)
     return ior, mdtest
-
-
-def mpi(plan: Plan) -> list[str]:
-    """Both applications use all processors, and their processes wait without polling."""
-    return [
-        "mpirun",
-        "--oversubscribe",
-        "--bind-to",
-        "none",
-        "--mca",
-        "mpi_yield_when_idle",
-        "1",
-        "-x",
-        "SLURM_JOB_ID",
-        "-n",
-        str(plan.processes),
-    ]
 
 
 def ior_command(program: str, test: str, op: str, plan: Plan, directory: pathlib.Path) -> list[str]:
@@ -242,7 +224,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
                 for op in OPS:
                     outcome = site.run(
                         {
-                            job: mpi(plan) + ior_command(ior, test, op, plan, directory)
+                            job: mpi_command(ior, plan.processes, {"SLURM_JOB_ID": job})
+                            + ior_command(ior, test, op, plan, directory)
                             for job, directory in site.directories.items()
                         }
                     )
@@ -256,7 +239,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             outcome = site.run(
                 {
                     job: [
-                        *mpi(plan),
+                        *mpi_command(mdtest, plan.processes, {"SLURM_JOB_ID": job}),
                         mdtest,
                         "-F",
                         "-u",

@@ -12,6 +12,7 @@ from recorded.mounts import FIO, FUSE
 from recorded.samples import Option, Recorded
 from recorded.schedulers import ADAPTBF, ANTICIPATION, NODE, SHARING
 from recorded.simulator import PLACEMENT, SCALE, SIMULATOR
+from recorded.vpfs import VPFS
 
 __all__ = ["RECORDED", "Option", "Recorded"]
 
@@ -21,6 +22,7 @@ RECORDED = {
     "anticipation": ANTICIPATION,
     "node": NODE,
     "adaptbf": ADAPTBF,
+    "vpfs": VPFS,
     "simulator": SIMULATOR,
     "scale": SCALE,
     "placement": PLACEMENT,
