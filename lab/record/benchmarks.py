@@ -35,6 +35,7 @@ class Entry:
 
 
 SITES = (10, 100, 1000)  # servers
+OF_WANTED = {"ratio": "ratio", "of_wanted": "of the wanted", "total_mib_per_s": "MiB/s"}
 ONCE = ("--runs", "1")  # in each round; the rounds are the runs
 SET = [
     Entry(
@@ -116,6 +117,27 @@ SET = [
         {"victims": summaries.victims},
         tuple(("--protocol", protocol) for protocol in ("orangefs", "beegfs", "mount")),
         40,
+    ),
+    Entry(
+        "vpfs",
+        "vpfs",
+        {
+            "overhead": summaries.of_vpfs(
+                "overhead",
+                ["op", "processes", "path"],
+                {"total_mib_per_s": "MiB/s", "of_direct": "of direct"},
+            ),
+            "ratios": summaries.of_vpfs(
+                "ratios", ["wanted", "path"], {**OF_WANTED, "of_direct": "of direct"}
+            ),
+            "rates": summaries.of_vpfs("rates", ["size", "processes"], OF_WANTED),
+            "asymmetric": summaries.of_vpfs("asymmetric", ["setup", "path"], OF_WANTED),
+        },
+        tuple(
+            (*ONCE, "--servers", "vpfs-server", "--parts", part)
+            for part in ("overhead", "ratios", "rates", "asymmetric")
+        ),
+        12,
     ),
     # A run has many faults, or hand-overs, whose worst counts.
     Entry(

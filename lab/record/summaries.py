@@ -370,3 +370,18 @@ def shares_in_hand_overs(content: Content) -> list[Row]:
         for row in content["rows"]
         if row["off_percent"] is not None
     ]
+
+
+def of_vpfs(part: str, case: Sequence[str], columns: Mapping[str, str]) -> Summary:
+    """A part of script/bench vpfs with the servers of vpfs; headings by field."""
+
+    def summary(content: Content) -> list[Row]:
+        rows = content["found"].get("vpfs-server", {"rows": []})["rows"]
+        return [
+            {"case": ", ".join(str(row[field]) for field in case)}
+            | {heading: row[field] for field, heading in columns.items()}
+            for row in rows
+            if row["part"] == part
+        ]
+
+    return summary

@@ -40,8 +40,7 @@ class CasesTest(unittest.TestCase):
         # A striped application has one rate on all its servers. Equal totals leave room on some.
         for setup in SETUPS:
             self.assertEqual(Case(ASYMMETRIC, TOTAL, setup=setup).wanted(), 1.0)
-        # Of one server a gets a fifth where b gets the rest of it, so 3:1 is possible too. Then a has
-        # three fourths of all that both get, and the server is shared 3:4.
+        # 3:1 is possible too: a gets 3/7 of each server, and b 4/7 of the one that both use.
         self.assertEqual(Case(ASYMMETRIC, TOTAL, weight=3, setup="all, 1 of 4").wanted(), 3.0)
 
 
