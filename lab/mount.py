@@ -83,7 +83,7 @@ def directory_mounted(
     program and the place of the mount.
     """
     place = programs.work / name
-    place.mkdir()
+    place.mkdir(exist_ok=True)  # a run that was killed may have left it
     (programs.work / f"{name}.yaml").write_text(config)
     program = programs.start(
         f"mount-{name}",

@@ -48,19 +48,23 @@ CLIENTS = {MPIIO: "IOR through MPI-IO", PVFS2FUSE: "IOR on a mount of pvfs2fuse"
 IOR_PREFIX = "VPFS_IOR_PREFIX"
 HOST = "servers"
 SERVER_PORT, PROXY_PORT = 3334, 4334  # and the next ones; the host has no other programs
-DEVICE = f"""
+# Of the directory of each server. A mount of pvfs2fuse has few requests in flight, and two of them
+# have to keep four servers busy.
+RATES = {MPIIO: MIB_PER_S, PVFS2FUSE: 8}
+DEVICE = """
 mount: {{drain: 0s}}
 scheduler: {{policy: tbf, cost: {{per_request: 0}}}}
-virtual_pfs: {{default: {{rate: {MIB_PER_S} MiB/s, burst: 1 MiB}}}}
+virtual_pfs: {{default: {{rate: {rate} MiB/s, burst: 1 MiB}}}}
 """
 BLOCK = 2 << 30  # of each process's part of a file that is written for a time
 READ_TOTAL = 512 << 20  # of all processes of an application
 DEPTH = 4
 DEPTH_BYTES = "4 MiB"
 PATIENCE = 300.0
-TOOL_PATIENCE = 60.0
+TOOL_PATIENCE = START_PATIENCE = 60.0
 SETTINGS = {
-    "servers": f"{SERVERS} pvfs2-server, whose directories have {MIB_PER_S} MiB/s each",
+    "servers": f"{SERVERS} pvfs2-server, which keep data in directories with a rate",
+    "MiB/s of each directory": RATES,
     "clients": CLIENTS,
     "hosts": "the servers with their proxies, and each application, in a network namespace",
     "depth of each proxy": f"{DEPTH} requests, {DEPTH_BYTES}",
@@ -192,6 +196,7 @@ class Site:
         self._programs, self._hosts, self._client = programs, hosts, client
         self._servers = Servers(programs, hosts, devices)
         self._ior = in_prefix(IOR_PREFIX, "ior") or "ior"
+        self._wait_until_they_work()
         for count in range(1, SERVERS + 1):
             place = self._directory(count, real_orangefs.PLACE)
             self._tool("pvfs2-mkdir", place)
@@ -209,6 +214,17 @@ class Site:
         address = self._servers.address(path)
         table.write_text(f"{address} {real_orangefs.PLACE} pvfs2 defaults,noauto 0 0\n")
         return str(table)
+
+    def _wait_until_they_work(self) -> None:
+        """They listen seconds before they can make files: their pools of handles are empty."""
+        until = time.monotonic() + START_PATIENCE
+        while True:
+            try:
+                return self._tool("pvfs2-touch", f"{real_orangefs.PLACE}/ready")
+            except Problem:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.5)
 
     def _tool(self, name: str, *arguments: str) -> None:
         done = subprocess.run(
@@ -351,7 +367,9 @@ def opened(binaries: pathlib.Path, work: pathlib.Path, client: str) -> Iterator[
             below.mkdir(parents=True, exist_ok=True)
             stack.callback(shutil.rmtree, below, ignore_errors=True)  # gigabytes
             _, place = stack.enter_context(
-                directory_mounted(mounts, f"device{index}", DEVICE, below)
+                directory_mounted(
+                    mounts, f"device{index}", DEVICE.format(rate=RATES[client]), below
+                )
             )
             devices.append(place)
         hosts = stack.enter_context(Network([HOST, "a", "b"]))
