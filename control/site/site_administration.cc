@@ -31,8 +31,6 @@ constexpr Duration kTick = std::chrono::seconds(1);
 constexpr std::uint64_t kTicksBetweenSweeps = 10;
 // For the answers of stages to a change of the rules.
 constexpr Duration kStagesAnswerWithin = std::chrono::seconds(1);
-// For the store to say that this coordinator still leads, before a list is told.
-constexpr Duration kStoreAnswersWithin = std::chrono::seconds(1);
 constexpr const char* kMayBeOld =
     "the store has not said in time that this coordinator still leads: recent changes may be "
     "missing here";
@@ -122,7 +120,7 @@ Result<void> SiteAdministration::load(const control::StateStore::Loaded& records
   rules_ = std::make_unique<control::RuleAdministration>(*live_, names_, wall_clock_now);
   book_ = std::make_unique<SiteBook>(context_, clock_, store_, *live_, *rules_, live_->is_behind(),
                                      lost, SiteBook::Limits());
-  reads_ = std::make_unique<SiteReads>(context_, store_, lost, kStoreAnswersWithin);
+  reads_ = std::make_unique<SiteReads>(context_, clock_, store_, lost, SiteReads::Limits());
   use_composed();
   return {};
 }

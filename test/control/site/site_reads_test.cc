@@ -12,6 +12,7 @@
 #include <asio/post.hpp>
 #include <gmock/gmock.h>
 
+#include "base/system_clock.h"
 #include "test/support/control/scripted_store.h"
 
 namespace vpfs::coordinator {
@@ -65,7 +66,9 @@ class SiteReadsTest : public ::testing::Test {
   control::StoreCaller caller_{
       thread_, [this](std::function<void()> what) { asio::post(context_, std::move(what)); }};
   int lost_ = 0;
-  SiteReads reads_{context_, caller_, [this] { ++lost_; }, 200ms};
+  SystemClock clock_;
+  SiteReads reads_{context_, clock_, caller_, [this] { ++lost_; },
+                   SiteReads::Limits{.patience = 200ms, .pause = 20ms}};
   std::vector<Standing> told_;
 };
 
@@ -93,6 +96,17 @@ TEST_F(SiteReadsTest, ThoseThatComeMeanwhileShareTheNextQuestion) {
   ASSERT_TRUE(are_told(51));
   EXPECT_THAT(told_, AllOf(SizeIs(51), Each(Standing::leads)));
   EXPECT_EQ(questions(), 2U);
+}
+
+TEST_F(SiteReadsTest, ReadersInALoopDoNotLoadTheStore) {
+  const TimePoint end = clock_.now() + 200ms;
+  while (clock_.now() < end) {
+    told_.clear();
+    ask();
+    ASSERT_TRUE(are_told(1));
+    ASSERT_THAT(told_, ElementsAre(Standing::leads));
+  }
+  EXPECT_LE(questions(), 11U);
 }
 
 TEST_F(SiteReadsTest, ALeaderThatIsNoLongerOneTellsNothing) {
