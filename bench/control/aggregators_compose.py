@@ -37,6 +37,7 @@ PARTS = [
     "others_cpu_ms",
     "composed_ms",
 ]
+MOST_AGGREGATORS = 200  # as processes; in virtual time there may be more
 ROUNDS = {"fused": 1, "four": 2}
 WAYS = {"shared_ms": "all roles share", "composed_ms": "a processor each", "virtual_ms": "virtual"}
 
@@ -224,10 +225,10 @@ def aggregators_beat_flat(own: Sequence[Row], cycle: str) -> Row:
 
 
 def check_counts(stages: int, counts: Sequence[int]) -> None:
-    if wrong := [count for count in counts if not 1 <= count <= stages]:
+    if wrong := [count for count in counts if not 1 <= count <= min(stages, MOST_AGGREGATORS)]:
         raise Problem(
-            f"--aggregators {wrong[0]}: there must be 1 at least, and for each of them one of the "
-            f"{stages} stages"
+            f"--aggregators {wrong[0]}: there must be 1 to {MOST_AGGREGATORS}, each a process, and "
+            f"for each of them one of the {stages} stages"
         )
 
 

@@ -163,7 +163,7 @@ class ComposeTest(unittest.TestCase):
         def plans(*arguments: str) -> list[aggregators.Plan]:
             return aggregators.plans(False, aggregators.option_parser().parse_args(arguments))
 
-        for arguments, text in ((["--aggregators", "0"], "--aggregators 0"), (["--stages", "5", "--aggregators", "6"], "6"),
+        for arguments, text in ((["--aggregators", "0"], "--aggregators 0"), (["--aggregators", "1000"], "1 to 200"), (["--stages", "5", "--aggregators", "6"], "6"),
                                 (["--delay-us", "-1"], "negative"), (["--gbit", "0"], "more than 0"), (["--gbit", "nan"], "more")):
             with self.assertRaisesRegex(Problem, text):
                 plans(*arguments)
