@@ -80,6 +80,15 @@ DEVIATIONS = [
     "preempted_per_cycle",
     "published_ms",
 ]
+EXPLANATIONS = {
+    "deviation": "of the cycles of a run, in percent of their mean; of most: without the "
+    "slowest 1 %; of runs: of their means",
+    "others, stolen": "processor time that other programs, or the host of the machine, took",
+    "preempted": "so often the coordinator had to leave its processor",
+    "published": "mean latency of the study's cycles; 10 and 20 aggregators: it is less",
+    "units": "100 % is one processor; GB and MB of 10^9 and 10^6 bytes; theirs: our use of a "
+    "cycle at the study's rate of cycles, one right after the other",
+}
 Facts = Mapping[str, float | None]
 
 
@@ -311,14 +320,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "rss_mib": "the largest (VmHWM)",
         "critical_path_ms": "CPU of the coordinator and of the slowest aggregator: what more "
         "processors would leave",
-        "deviation": "of the cycles of a run, in percent of their mean; of most: without the "
-        "slowest 1 %; of runs: of their means",
-        "others, stolen": "processor time that other programs, or the host of the machine, took",
-        "preempted": "so often the coordinator had to leave its processor",
-        "published": "mean latency of the study's cycles; 10 and 20 aggregators: it is less",
-        "units": "100 % is one processor; GB and MB of 10^9 and 10^6 bytes; theirs: our use of a "
-        "cycle at the study's rate of cycles, one right after the other",
     }
+    settings |= EXPLANATIONS
     print_settings(settings)
     rows = measure(
         Bench(binaries, out / "control", rounds.seconds, options.resources, cpus),
@@ -327,20 +330,9 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     )
     targets = check(rows)
     in_units = units.in_units(rows)
-    print(
-        "\n"
-        + table(rows, [*KEY, *LATENCIES])
-        + "\n\n"
-        + table(rows, [*KEY, *COSTS])
-        + "\n\n"
-        + table(rows, [*KEY, *FURTHER])
-        + "\n\n"
-        + table(rows, [*KEY, *DEVIATIONS])
-        + "\n\n"
-        + table(in_units, units.COLUMNS)
-        + "\n\n"
-        + table(targets, TARGET_COLUMNS)
-    )
+    tables = [table(rows, [*KEY, *part]) for part in (LATENCIES, COSTS, FURTHER, DEVIATIONS)]
+    tables += [table(in_units, units.COLUMNS), table(targets, TARGET_COLUMNS)]
+    print("\n" + "\n\n".join(tables))
     for line in reasons(rows):
         print(line)
     write_json(

@@ -203,6 +203,13 @@ def job_rows(load: str, control: str, facts: Mapping[str, float], scale: float) 
     ]
 
 
+def total_rows(load: str, runs: int, by_control: Mapping[str, Mapping[str, float]]) -> list[Row]:
+    return [
+        {"load": load, "control": control, "runs": runs, **{name: facts[name] for name in FACTS}}
+        for control, facts in by_control.items()
+    ]
+
+
 def check(load: str, by_control: Mapping[str, Mapping[str, float]]) -> list[Row]:
     """Control must not cost throughput, and no job may wait for longer than without."""
     found = []
@@ -362,15 +369,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             for control, facts in by_control.items()
             for row in job_rows(load, control, facts, scale)
         ]
-        totals = [
-            {
-                "load": load,
-                "control": control,
-                "runs": count,
-                **{name: facts[name] for name in FACTS},
-            }
-            for control, facts in by_control.items()
-        ]
+        totals = total_rows(load, count, by_control)
         print("\n" + table(own, COLUMNS) + "\n\n" + table(totals, TOTAL_COLUMNS), flush=True)
         rows += totals
         jobs += own
@@ -386,14 +385,15 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             "targets": targets,
         },
     )
+    text = plot.caption(
+        settings,
+        f"{SERVERS} servers of {MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} requests of "
+        "each proxy",
+        "writes of 1 MiB striped over all servers",
+        f"medians of {count} runs; over time: the last one",
+    )
     for load, found in seen.items():
         name = "control_impact" if load == VPFS_LOAD else f"control_impact-{load}"
-        text = plot.caption(
-            settings,
-            f"{SERVERS} servers of {MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} requests of "
-            "each proxy",
-            "writes of 1 MiB striped over all servers",
-            f"medians of {count} runs; over time: the last one",
-        )
-        plot.save(out / name, functools.partial(figure, load, found.last, found.by_control(), text))
+        make = functools.partial(figure, load, found.last, found.by_control(), text)
+        plot.save(out / name, make)
     return 0
