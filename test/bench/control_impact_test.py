@@ -36,6 +36,22 @@ class CommandTest(unittest.TestCase):
         for word in ("--direct=1", "--rw=write", "--bs=1048576", "--numjobs=64", f"--size={15 * MIB}", "--directory=/m/job2"):
             self.assertIn(word, words)
 
+    def test_ior_writes_a_file_for_each_process_by_the_mpirun_beside_it(self) -> None:
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for name in ("ior", "mdtest", "mpirun"):
+            program = folder / "bin" / name
+            program.parent.mkdir(exist_ok=True)
+            program.write_text("#!/bin/sh\necho Open MPI\n")
+            program.chmod(0o755)
+        with mock.patch.dict("os.environ", {"VPFS_IOR_PREFIX": str(folder)}):
+            self.assertEqual(mount.why_not("ior"), "")
+            words = mount.command("ior", JOBS[0], 1.0, pathlib.Path("/m/job1"))
+        self.assertEqual(words[0], str(folder.resolve() / "bin/mpirun"))
+        program = words.index(str(folder / "bin/ior"))
+        self.assertEqual(words[program - 2:program], ["-n", "16"])
+        self.assertIn("SLURM_JOB_ID=job1", words[:program])
+        self.assertEqual(words[program + 1:][-6:], ["-t", str(MIB), "-b", "60m", "-o", "/m/job1/data"])
+
     def test_without_ior_it_is_skipped_with_a_line_and_alone_it_is_a_problem(self) -> None:
         with mock.patch.dict("os.environ", {"VPFS_IOR_PREFIX": "/nowhere"}):
             self.assertIn("VPFS_IOR_PREFIX", mount.why_not("ior"))
