@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import os
 import pathlib
 import platform
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
@@ -146,6 +147,22 @@ class Program:
                 return int(line.split()[1]) / 1024
         raise Problem(f"{self.name}: the kernel does not report its memory")
 
+    def pin(self, cpus: Collection[int]) -> None:
+        """From now on it runs on these processors only, and so do the threads that it makes."""
+        for _ in range(2):  # a thread may begin meanwhile
+            for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+                with contextlib.suppress(ProcessLookupError):  # the thread has ended
+                    os.sched_setaffinity(int(task.name), cpus)
+
+    def preemptions(self) -> int:
+        """How often its threads that run now had to leave a processor to another."""
+        found = 0
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # the thread has ended
+                text = (task / "status").read_text()
+                found += int(text.rpartition("nonvoluntary_ctxt_switches:")[2].split()[0])
+        return found
+
     def open_files(self) -> int:
         return len(list(pathlib.Path(f"/proc/{self.pid}/fd").iterdir()))
 
@@ -239,20 +256,34 @@ def require_programs(binaries: pathlib.Path, names: Sequence[str]) -> None:
         raise Problem(f"not built: {', '.join(missing)} (looked in {binaries})")
 
 
+@dataclasses.dataclass(frozen=True)
+class ProcessorTimes:
+    """Seconds of all processors since the machine began."""
+
+    busy: float
+    idle: float
+    stolen: float  # by the host of a virtual machine
+
+    def since(self, before: ProcessorTimes) -> ProcessorTimes:
+        return ProcessorTimes(
+            self.busy - before.busy, self.idle - before.idle, self.stolen - before.stolen
+        )
+
+
+def processor_times() -> ProcessorTimes:
+    first = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0]
+    fields = [int(field) / CLOCK_TICKS for field in first.split()[1:9]]
+    idle, stolen = fields[3] + fields[4], fields[7]
+    return ProcessorTimes(sum(fields) - idle - stolen, idle, stolen)
+
+
 def busy_share(seconds: float = 1.0) -> float:
     """The part of all processors that other programs use now, 0 to 1."""
-
-    def jiffies() -> tuple[int, int]:
-        fields = [
-            int(field)
-            for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
-        ]
-        return sum(fields), fields[3] + fields[4]
-
-    total_before, idle_before = jiffies()
+    before = processor_times()
     time.sleep(seconds)
-    total, idle = jiffies()
-    return 1 - (idle - idle_before) / max(1, total - total_before)
+    passed = processor_times().since(before)
+    used = passed.busy + passed.stolen
+    return used / (used + passed.idle) if used + passed.idle else 0.0
 
 
 def machine_settings() -> dict[str, object]:

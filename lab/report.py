@@ -21,11 +21,13 @@ LINE = 100  # columns of a terminal
 NARROWEST = 16  # width of a column whose text is wrapped
 UNITS = {
     "mib_per_s": "MiB/s",
+    "mb_per_s": "MB/s",
     "ops_per_s": "op/s",
     "s_per_gib": "s/GiB",
     "per_s": "/s",
     "percent": "%",
     "mib": "MiB",
+    "gb": "GB",
     "cpu": "CPU",
     "rss": "RSS",
 }

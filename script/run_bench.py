@@ -63,6 +63,9 @@ BENCHMARKS = {
     "control_attack": Benchmark("control.control_attack", LIVE),
     "takeover": Benchmark("control.takeover", ["vpfs-coordinator", "vpfs-proxy", "vpfsctl"]),
     "members": Benchmark("control.members", ["vpfs-coordinator", "vpfs-bench-virtual-stages"]),
+    "aggregators": Benchmark(
+        "control.aggregators", ["vpfs-coordinator", "vpfs-bench-virtual-stages"]
+    ),
     "total": Benchmark("control.total", [*LIVE, "vpfsctl"]),
     "control_impact": Benchmark("control.control_impact", LIVE),
     "insight": Benchmark("insight.insight", [*LIVE, "vpfs-coordinator", "vpfsctl"]),

@@ -16,8 +16,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from bench.control import control_cycles_figures as figures
+from bench.control import control_cycles_pins as pins
+from bench.control import control_cycles_units as units
 from bench.control.control_cycles_site import CAPACITY, DEADLINE, LEASE, PER_JOB, Case, Site
-from bench.control.control_cycles_targets import check
+from bench.control.control_cycles_targets import check, reasons
 from lab import plot
 from lab.harness import Problem, Programs, machine_settings
 from lab.report import Json, Row, print_settings, table, write_json
@@ -31,6 +33,10 @@ WARM_UP = 1.0
 LEAST_CYCLES = 20
 TRAFFIC_SECONDS = 1.0
 FULL, QUICK = Rounds(seconds=4, runs=3), Rounds(seconds=1, runs=1)
+# The set-up of a study of control planes at scale: its sites, and its runs of five minutes.
+PAPER = Rounds(seconds=300, runs=3)
+PAPER_STAGES = (50, 500, 1250, 2500)
+PAPER_CYCLE, PAPER_TRANSPORT = "four", "tcp"  # it asks, then limits, between machines
 QUICK_CASES = (
     *(Case(50, 0, cycle, transport) for cycle in CYCLES for transport in TRANSPORTS),
     Case(50, 2, "fused", "unix"),
@@ -65,6 +71,24 @@ FURTHER = [
     "admitted_ms",
     "cycles_per_s",
 ]
+DEVIATIONS = [
+    "deviation_percent",
+    "deviation_of_most_percent",
+    "deviation_of_runs_percent",
+    "others_percent",
+    "stolen_percent",
+    "preempted_per_cycle",
+    "published_ms",
+]
+EXPLANATIONS = {
+    "deviation": "of the cycles of a run, in percent of their mean; of most: without the "
+    "slowest 1 %; of runs: of their means",
+    "others, stolen": "processor time that other programs, or the host of the machine, took",
+    "preempted": "so often the coordinator had to leave its processor",
+    "published": "mean latency of the study's cycles; 10 and 20 aggregators: it is less",
+    "units": "100 % is one processor; GB and MB of 10^9 and 10^6 bytes; theirs: our use of a "
+    "cycle at the study's rate of cycles, one right after the other",
+}
 Facts = Mapping[str, float | None]
 
 
@@ -84,6 +108,16 @@ def all_cases() -> list[Case]:
     return flat + below
 
 
+def paper_cases(options: argparse.Namespace) -> list[Case]:
+    """Its sites, by its kind of cycle unless others are asked for."""
+    transports = options.transport or [PAPER_TRANSPORT]
+    return [
+        Case(stages, aggregators, options.cycle or PAPER_CYCLE, transport)
+        for transport in transports
+        for stages, aggregators in (*((each, 0) for each in PAPER_STAGES), *BELOW)
+    ]
+
+
 def chosen(cases: Sequence[Case], options: argparse.Namespace) -> list[Case]:
     found = [
         case
@@ -100,19 +134,29 @@ def chosen(cases: Sequence[Case], options: argparse.Namespace) -> list[Case]:
 
 class Bench:
     def __init__(
-        self, binaries: pathlib.Path, work: pathlib.Path, seconds: float, resources: Sequence[str]
+        self,
+        binaries: pathlib.Path,
+        work: pathlib.Path,
+        seconds: float,
+        resources: Sequence[str],
+        cpus: Sequence[int] = (),
     ) -> None:
+        """With `cpus`, roles have processors of their own as far as these go."""
         self._binaries, self._work, self._seconds, self._resources = (
             binaries,
             work,
             seconds,
             resources,
         )
+        self._cpus = cpus
+
+    def _pins(self, case: Case) -> pins.Pins | None:
+        return pins.one_each(case.aggregators, self._cpus) if self._cpus else None
 
     def once(self, case: Case) -> Facts:
         """A run. Without aggregators, the floor is measured after it."""
         with Programs(self._binaries, self._work) as programs:
-            site = Site(programs, case, self._resources)
+            site = Site(programs, case, self._resources, pins=self._pins(case))
             found = site.measure(WARM_UP, self._seconds, LEAST_CYCLES)
             sizes = site.sizes()
         if case.aggregators:
@@ -142,6 +186,8 @@ class Bench:
             "--least-cycles",
             str(LEAST_CYCLES),
         ]
+        if placed := self._pins(case):
+            command = ["taskset", "-c", ",".join(map(str, sorted(placed.all()))), *command]
         done = subprocess.run(command, cwd=self._work, check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise Problem(f"vpfs-bench-control-floor failed:\n{done.stderr}")
@@ -161,8 +207,8 @@ class Bench:
 def row_of(case: Case, runs: Sequence[Facts], traffic: Facts) -> Row:
     numbers = [
         name
-        for name in dict.fromkeys([*LATENCIES, *COSTS, *FURTHER])
-        if name not in ("runs", "cycles")
+        for name in dict.fromkeys([*LATENCIES, *COSTS, *FURTHER, *DEVIATIONS])
+        if name not in ("runs", "cycles", "published_ms", "deviation_of_runs_percent")
     ]
     means = [run["mean_ms"] or 0.0 for run in runs]
     cycles = sum(int(run["cycles"] or 0) for run in runs)
@@ -173,6 +219,8 @@ def row_of(case: Case, runs: Sequence[Facts], traffic: Facts) -> Row:
         **medians(runs, numbers),
         **traffic,
         "std_of_runs_ms": statistics.pstdev(means),
+        "deviation_of_runs_percent": 100 * statistics.pstdev(means) / statistics.fmean(means),
+        "published_ms": units.published_ms(case.fields()),
     }
 
 
@@ -215,13 +263,39 @@ def option_parser() -> argparse.ArgumentParser:
         default=list(CAPACITY),
         help="what is divided (default: all)",
     )
+    parser.add_argument(
+        "--pin",
+        action="store_true",
+        help="a processor for each role; where there are fewer, aggregators share",
+    )
+    parser.add_argument(
+        "--paper",
+        action="store_true",
+        help=f"the sites and runs of a published study: {PAPER.runs} of {PAPER.seconds:g} s, "
+        f"cycles of four messages over {PAPER_TRANSPORT}; other options change that",
+    )
     return parser
 
 
+def pinning(cases: Sequence[Case], cpus: Sequence[int]) -> str:
+    """Where the roles of the largest site run, and what that means."""
+    placed = pins.one_each(max(case.aggregators for case in cases), cpus)
+    text = placed.describe()
+    if pins.shares(placed):
+        text += (
+            ". These are fewer processors than roles: where aggregators share one, more of them "
+            "cannot be faster (script/bench aggregators measures each alone)"
+        )
+    return text
+
+
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    rounds = (QUICK if quick else FULL).asked(options)
-    cases = chosen(QUICK_CASES if quick else all_cases(), options)
+    rounds = (QUICK if quick else PAPER if options.paper else FULL).asked(options)
+    there = QUICK_CASES if quick else paper_cases(options) if options.paper else all_cases()
+    cases = chosen(there, options)
+    cpus = pins.own_cpus() if options.pin else []
     settings = machine_settings() | {
+        "pinning": pinning(cases, cpus) if options.pin else "none",
         "quick": quick,
         "runs": rounds.runs,
         "seconds": rounds.seconds,
@@ -247,22 +321,24 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "critical_path_ms": "CPU of the coordinator and of the slowest aggregator: what more "
         "processors would leave",
     }
+    settings |= EXPLANATIONS
     print_settings(settings)
     rows = measure(
-        Bench(binaries, out / "control", rounds.seconds, options.resources), cases, rounds.runs
+        Bench(binaries, out / "control", rounds.seconds, options.resources, cpus),
+        cases,
+        rounds.runs,
     )
     targets = check(rows)
-    print(
-        "\n"
-        + table(rows, [*KEY, *LATENCIES])
-        + "\n\n"
-        + table(rows, [*KEY, *COSTS])
-        + "\n\n"
-        + table(rows, [*KEY, *FURTHER])
-        + "\n\n"
-        + table(targets, TARGET_COLUMNS)
+    in_units = units.in_units(rows)
+    tables = [table(rows, [*KEY, *part]) for part in (LATENCIES, COSTS, FURTHER, DEVIATIONS)]
+    tables += [table(in_units, units.COLUMNS), table(targets, TARGET_COLUMNS)]
+    print("\n" + "\n\n".join(tables))
+    for line in reasons(rows):
+        print(line)
+    write_json(
+        out / "control.json",
+        {"settings": settings, "rows": rows, "units": in_units, "targets": targets},
     )
-    write_json(out / "control.json", {"settings": settings, "rows": rows, "targets": targets})
     caption = plot.caption(
         settings,
         f"{PER_JOB} stages to a job, psfa, one cycle right after the other",

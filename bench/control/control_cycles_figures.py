@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench.control import control_cycles_units as units
 from bench.control.control_cycles_targets import RESIDENT_MIB, number, pick
 from lab import plot
 from lab.points import Points
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 PHASES = ("collect", "compute", "enforce")
 CYCLES = {"fused": "fused", "four": "four messages"}
+PUBLISHED = "published mean (10 and 20 aggregators: less)"
 
 
 def points(rows: Sequence[Row], x: str, y: str) -> Points:
@@ -39,6 +41,12 @@ def cycles_of(rows: Sequence[Row]) -> dict[str, str]:
     return {cycle: name for cycle, name in CYCLES.items() if pick(rows, cycle=cycle)}
 
 
+def published(rows: Sequence[Row], x: str) -> Points:
+    """The study's mean latency of each of these sites that it has."""
+    found = {number(row, x): units.published_ms(row) for row in rows}
+    return [(place, latency) for place, latency in sorted(found.items()) if latency is not None]
+
+
 def latency(rows: Sequence[Row], caption: str) -> Figure:
     """Flat by the number of stages, and the largest site by the number of aggregators."""
     flat, largest = pick(rows, aggregators=0), max(values(rows, "stages"))
@@ -49,7 +57,7 @@ def latency(rows: Sequence[Row], caption: str) -> Figure:
         "Latency of a control cycle", caption, columns=len(parts), heights=[3.2], share_y=True
     )
     names = [f"{name}, {transport}" for transport in transports(rows) for name in CYCLES.values()]
-    looks = {name: plot.look(index) for index, name in enumerate(names)}
+    looks = {name: plot.look(index) for index, name in enumerate([*names, PUBLISHED])}
     kinds = [
         (cycle, transport, f"{name}, {transport}")
         for transport in transports(rows)
@@ -59,6 +67,7 @@ def latency(rows: Sequence[Row], caption: str) -> Figure:
         for cycle, transport, name in kinds:
             line = points(pick(part, cycle=cycle, transport=transport), x, "p50_ms")
             plot.lines(panel, {name: line}, looks)
+        plot.lines(panel, {PUBLISHED: published(part, x)}, looks)
         plot.label(panel, x, "", title)
     first = sheet.panels[0]
     for cycle, transport, name in kinds:
@@ -140,4 +149,38 @@ def resources(rows: Sequence[Row], caption: str) -> Figure:
     return sheet.finish()
 
 
-ALL = {"latency": latency, "phases": phases, "resources": resources}
+def in_units(rows: Sequence[Row], caption: str) -> Figure:
+    """What controllers use in a second, at our rate of cycles and at the study's."""
+    first = pick(rows, transport=transports(rows)[0])
+    cycle, name = next(iter(cycles_of(first).items()))
+    first = pick(first, cycle=cycle)
+    sheet = plot.Sheet(
+        f"What controllers use over {transports(rows)[0]}: {name}", caption, rows=3, heights=[2.2]
+    )
+    roles = {"coordinator": "coordinator", "aggregator": "one aggregator"}
+    found = units.in_units(first)
+    by_place = {(setting(row), row["role"]): row for row in found}
+    names = [setting(row) for row in first]
+
+    def series(own: str, theirs: str = "") -> dict[str, list[float | None]]:
+        made = {}
+        for role, text in roles.items():
+            made[text] = [by_place.get((name, role), {}).get(own) for name in names]
+            if theirs:
+                at_theirs = [by_place.get((name, role), {}).get(theirs) for name in names]
+                made[f"{text}, at the published rate"] = at_theirs
+        return made
+
+    every = series("cpu_percent", "their_cpu_percent")
+    looks = {name: plot.look(index) for index, name in enumerate(every)}
+    cpu, memory, network = sheet.panels
+    plot.bars(cpu, names, every, looks)
+    plot.label(cpu, y="CPU (% of one)", title="Processor time")
+    plot.bars(memory, names, series("gb"), looks)
+    plot.label(memory, y="GB", title="Memory")
+    plot.bars(network, names, series("tx_mb_per_s", "their_tx_mb_per_s"), looks)
+    plot.label(network, "stages / aggregators", "MB/s", "Sent")
+    return sheet.finish()
+
+
+ALL = {"latency": latency, "phases": phases, "resources": resources, "units": in_units}

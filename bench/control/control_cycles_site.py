@@ -15,8 +15,9 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 
+from bench.control.control_cycles_pins import Pins
 from bench.control.control_cycles_tap import Tap
-from lab.harness import ROOT, Problem, Program, Programs
+from lab.harness import ROOT, Problem, ProcessorTimes, Program, Programs, processor_times
 from lab.report import Json
 
 PER_JOB = 50
@@ -33,7 +34,8 @@ ROUND_TRIPS = {"fused": 1, "four": 2}
 TIMES = ("total_us", "collect_us", "compute_us", "enforce_us")
 HANDSHAKES = 256  # of TLS under way; a coordinator waits only so long for Hello
 POLL = 0.25
-MOST_SECONDS = 60.0  # of a run whose cycles take long
+MOST_SECONDS = 60.0  # of a run whose cycles take long, unless more were asked for
+SLOWEST = 0.01  # of the cycles: what is left without them shows whether a few are the reason
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +92,15 @@ def quantile(values: Sequence[float], q: float) -> float:
     return ordered[max(0, math.ceil(q * len(ordered)) - 1)]
 
 
+def deviation(values: Sequence[float]) -> float:
+    """The standard deviation, in percent of the mean."""
+    return 100 * statistics.pstdev(values) / statistics.fmean(values)
+
+
+def without_slowest(values: Sequence[float]) -> list[float]:
+    return sorted(values)[: max(1, math.floor(len(values) * (1 - SLOWEST)))]
+
+
 def latencies(cycles: Sequence[Cycle]) -> dict[str, float]:
     if not cycles:
         raise Problem("the coordinator's log has no cycle with all stages after the warm-up")
@@ -98,6 +109,8 @@ def latencies(cycles: Sequence[Cycle]) -> dict[str, float]:
         "cycles": len(cycles),
         "mean_ms": statistics.fmean(totals),
         "std_ms": statistics.pstdev(totals),
+        "deviation_percent": deviation(totals),
+        "deviation_of_most_percent": deviation(without_slowest(totals)),
         "p50_ms": quantile(totals, 0.5),
         "p99_ms": quantile(totals, 0.99),
         "late": sum(cycle.late for cycle in cycles),
@@ -116,6 +129,28 @@ class Use:
     coordinator: float  # seconds of processor time
     aggregators: tuple[float, ...]
     stages: Mapping[str, float]  # what vpfs-bench-virtual-stages prints
+    preemptions: int = 0  # of the coordinator
+    machine: ProcessorTimes | None = None
+
+    def own(self) -> float:
+        """Seconds of processor time of all programs of the site."""
+        return self.coordinator + sum(self.aggregators) + self.stages["cpu_ms"] / 1000
+
+
+def disturbances(before: Use, after: Use, cycles: float) -> dict[str, float]:
+    """What kept the processors from the site: other programs, and the host of the machine."""
+    if before.machine is None or after.machine is None:
+        return {}
+    busy, idle, stolen = dataclasses.astuple(after.machine.since(before.machine))
+    everything = busy + idle + stolen
+    if everything <= 0:
+        return {}
+    others = max(0.0, busy - (after.own() - before.own()))
+    return {
+        "others_percent": 100 * others / everything,
+        "stolen_percent": 100 * stolen / everything,
+        "preempted_per_cycle": (after.preemptions - before.preemptions) / cycles,
+    }
 
 
 def message_sizes(case: Case, stages: Mapping[str, float]) -> list[float]:
@@ -169,7 +204,7 @@ def costs(case: Case, before: Use, after: Use) -> dict[str, float | None]:
     }
     if not below:
         found |= {"coordinator_tx_bytes": down, "coordinator_rx_bytes": up}
-    return found
+    return found | disturbances(before, after, cycles)
 
 
 def make_certificates(directory: pathlib.Path) -> None:
@@ -192,11 +227,16 @@ def make_certificates(directory: pathlib.Path) -> None:
 class Site:
     """Coordinator, aggregators and stages of a case, until the programs are stopped.
 
-    `tap` sees what aggregators say.
+    `tap` sees what aggregators say. With `pins`, roles run on the processors that they name.
     """
 
     def __init__(
-        self, programs: Programs, case: Case, resources: Sequence[str], tap: bool = False
+        self,
+        programs: Programs,
+        case: Case,
+        resources: Sequence[str],
+        tap: bool = False,
+        pins: Pins | None = None,
     ) -> None:
         self._programs = programs
         self._case = case
@@ -208,6 +248,7 @@ class Site:
         top, self.coordinator = self._start("site", None)
         # Few messages pass between coordinators. Plain TCP is for virtual stages alone.
         parent = top if case.transport == "mtls" else "./site.sock"
+        self.cycles: list[Cycle] = []  # that measure() has seen
         self.tap: Tap | None = None
         if tap:
             self.tap = Tap(programs.work / "tap.sock", programs.work / parent)
@@ -241,8 +282,16 @@ class Site:
             "--address",
             *addresses,
         )
+        if pins:
+            self._pin(pins)
         self.stages.wait_until(lambda: bool(self._lines("ready")), "ready", 30 + case.stages / 50)
         self.admitted_ms = self._lines("ready")[0]["admitted_ms"]
+
+    def _pin(self, pins: Pins) -> None:
+        self.coordinator.pin(pins.coordinator)
+        self.stages.pin(pins.stages)
+        for program, cpus in zip(self.aggregators, pins.aggregators, strict=True):
+            program.pin(cpus)
 
     def _start(self, name: str, parent: str | None) -> tuple[str, Program]:
         """Where stages dial it, and the program."""
@@ -295,6 +344,8 @@ class Site:
             self.coordinator.exact_cpu_seconds(),
             tuple(program.exact_cpu_seconds() for program in self.aggregators),
             self._lines("now")[-1],
+            self.coordinator.preemptions(),
+            processor_times(),
         )
 
     def measure(self, warm_up: float, seconds: float, least: int) -> dict[str, float | None]:
@@ -312,19 +363,20 @@ class Site:
         self.coordinator.stop()
         if self.coordinator.exit_code() != 0:
             raise Problem(f"the coordinator failed:\n{self.coordinator.last_lines()}")
-        cycles = settled(read_log((self._programs.work / LOG).read_text()), warm_up)
-        return found | latencies(cycles)
+        self.cycles = settled(read_log((self._programs.work / LOG).read_text()), warm_up)
+        return found | latencies(self.cycles)
 
     def _after(self, before: Use, seconds: float, least: int) -> Use:
         """When so much time and so many cycles have passed, or very much time."""
+        # To ask stages takes time of theirs, so they are not asked before.
+        time.sleep(max(0.0, before.at + seconds - time.monotonic()))
         while True:
-            time.sleep(POLL)
             after = self.use()
             cycles = (after.stages["enforces"] - before.stages["enforces"]) / self._case.stages
-            if (
-                after.at - before.at >= seconds and cycles >= least
-            ) or after.at - before.at > MOST_SECONDS:
+            passed = after.at - before.at
+            if passed >= seconds and (cycles >= least or passed > MOST_SECONDS):
                 return after
+            time.sleep(POLL)
 
     def sizes(self) -> list[int]:
         return [max(1, round(size)) for size in message_sizes(self._case, self._lines("now")[-1])]

@@ -91,3 +91,28 @@ def check(rows: Sequence[Row]) -> list[Row]:
         ),
         at_least("allocations that changed", CHANGED, [number(row, "changed") for row in rows]),
     ]
+
+
+def reasons(rows: Sequence[Row]) -> list[str]:
+    """Why cycles of a row deviate by more than they should: a line for each such row."""
+    return [
+        f"{row['stages']:,} stages, {row['aggregators']} aggregators, {row['cycle']}, "
+        f"{row['transport']}: {reason(row)}"
+        for row in rows
+        if number(row, "deviation_percent") > 100 * DEVIATION
+    ]
+
+
+def reason(row: Row) -> str:
+    most, limit = number(row, "deviation_of_most_percent"), 100 * DEVIATION
+    where = (
+        f"without the slowest 1 % of the cycles it is {most:.1f} %, so those are the reason"
+        if most <= limit
+        else f"without the slowest 1 % of the cycles it is still {most:.1f} %, so all of them vary"
+    )
+    return (
+        f"cycles deviate by {number(row, 'deviation_percent'):.1f} %; {where}. Other programs had "
+        f"{number(row, 'others_percent'):.0f} % of the processors, the host "
+        f"{number(row, 'stolen_percent'):.0f} %; the coordinator was preempted "
+        f"{number(row, 'preempted_per_cycle'):.2g} times in a cycle"
+    )

@@ -9,32 +9,48 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import pathlib
 import signal
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bench.control import control_impact_mount
+from bench.control.control_impact_jobs import (
+    JOBS,
+    MIB_PER_S,
+    SERVERS,
+    WARM_UP,
+    Outcome,
+    Run,
+)
 from lab import plot
 from lab.cluster import Cluster, Depth, Front
 from lab.coordinator import CONTROL, Coordinator, Settings
-from lab.harness import MIB, Program, Programs, machine_settings, median, require_programs
-from lab.load import Application, application_of, check_errors, line_rates, run_load
+from lab.harness import (
+    MIB,
+    Problem,
+    Program,
+    Programs,
+    machine_settings,
+    median,
+    require_programs,
+)
+from lab.load import check_errors, line_rates, run_load
+from lab.mount import require_mounts
 from lab.points import bins
-from lab.report import Json, Row, print_settings, size_name, table, write_json
+from lab.report import Row, print_settings, size_name, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_least, one_at_most
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SERVERS = 4
-MIB_PER_S = 40  # of each server
 DEVICE = {"bandwidth": f"{MIB_PER_S} MiB/s", "parallelism": 1}
 DEPTH: Depth = {"depth_requests": 4, "depth_bytes": "4 MiB"}
 PERIOD = 0.05
 STRIP = 64 << 10
 INTERVAL = 0.1
-WARM_UP = 0.5  # before the first job begins; the coordinator is there by then
 LONGEST = 120.0
 PATH = "px"
 CONTROLS = {
@@ -43,110 +59,22 @@ CONTROLS = {
     "psfa": f"limits follow demand, period {PERIOD * 1000:.0f} ms",
     "total": f"shares of total service, period {PERIOD * 1000:.0f} ms",
 }
-COLUMNS = ["control", "job", "start_s", "seconds", "alone_s", "slowdown"]
-TOTAL_COLUMNS = [
-    "control",
-    "runs",
+VPFS_LOAD = "vpfs-load"
+LOADS = {
+    VPFS_LOAD: "vpfs-load",
+    "fio": "fio on a mount",
+    "ior": "IOR on a mount",
+}
+COLUMNS = ["load", "control", "job", "start_s", "seconds", "alone_s", "slowdown"]
+FACTS = [
     "makespan_s",
     "mib_per_s",
     "idle_percent",
     "mean_slowdown",
     "worst_slowdown",
 ]
+TOTAL_COLUMNS = ["load", "control", "runs", *FACTS]
 TOTAL_OF_NONE = 0.97
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """A fixed amount of work.
-
-    Jobs have different numbers of requests in flight, and so without control different shares.
-    """
-
-    name: str
-    start: float
-    amount: int  # bytes of all its processes
-    processes: int
-    outstanding: int  # of each process
-    size: int = MIB
-
-    def application(self, scale: float) -> Application:
-        each = int(self.amount * scale) // self.processes // self.size * self.size
-        return Application(
-            self.name,
-            self.size,
-            self.outstanding,
-            self.processes,
-            file_size=16 * MIB,
-            start=WARM_UP + self.start * scale,
-            amount=each,
-        )
-
-    def alone(self, scale: float) -> float:
-        """Seconds of the work if all servers did nothing else."""
-        return scale * self.amount / (SERVERS * MIB_PER_S * MIB)
-
-
-JOBS = [
-    Job("job1", 0.0, 960 * MIB, 2, 8),
-    Job("job2", 3.0, 960 * MIB, 8, 16),
-    Job("job3", 6.0, 480 * MIB, 1, 8),
-    Job("job4", 14.0, 960 * MIB, 2, 8),
-]
-
-
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """What one run did. Times count from the end of the warm-up."""
-
-    result: Json
-    scale: float
-
-    def begin(self, job: Job) -> float:
-        return job.start * self.scale
-
-    def end(self, job: Job) -> float:
-        return float(application_of(self.result, job.name)["last_s"])
-
-    def seconds(self, job: Job) -> float:
-        return self.end(job) - self.begin(job)
-
-    def slowdown(self, job: Job) -> float:
-        return self.seconds(job) / job.alone(self.scale)
-
-    def facts(self) -> dict[str, float]:
-        spans = union([(self.begin(job), self.end(job)) for job in JOBS])
-        busy = sum(end - begin for begin, end in spans)
-        moved = sum(application_of(self.result, job.name)["bytes"] for job in JOBS) / MIB
-        slowdowns = [self.slowdown(job) for job in JOBS]
-        return {
-            "makespan_s": max(self.end(job) for job in JOBS),
-            "mib_per_s": moved / busy,
-            "idle_percent": 100 * (1 - moved / (busy * SERVERS * MIB_PER_S)),
-            "mean_slowdown": sum(slowdowns) / len(slowdowns),
-            "worst_slowdown": max(slowdowns),
-            **{f"{job.name} seconds": self.seconds(job) for job in JOBS},
-        }
-
-    def series(self) -> dict[str, list[tuple[float, float]]]:
-        return {
-            job.name: [
-                (point["t"], point["mib_per_s"])
-                for point in application_of(self.result, job.name)["timeline"]
-            ]
-            for job in JOBS
-        }
-
-
-def union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The times that at least one of the spans covers."""
-    found: list[tuple[float, float]] = []
-    for begin, end in sorted(spans):
-        if found and begin <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((begin, end))
-    return found
 
 
 def coordinator_settings(control: str) -> Settings | None:
@@ -160,7 +88,7 @@ def coordinator_settings(control: str) -> Settings | None:
     return Settings("total", PERIOD)
 
 
-def front(control: str) -> Front:
+def front(load: str, control: str) -> Front:
     policy = "fifo" if control == "none" else "sfq"
     return Front(
         PATH,
@@ -169,6 +97,7 @@ def front(control: str) -> Front:
         {job.name: 1 for job in JOBS},
         scheduler={"cost": {"per_request": "0 B"}},
         control=CONTROL,
+        proxy={} if load == VPFS_LOAD else control_impact_mount.PROXY,
         **DEPTH,
     )
 
@@ -195,19 +124,24 @@ class UntilDone:
             self._load.signal(signal.SIGINT)
 
 
-def measure(binaries: pathlib.Path, work: pathlib.Path, control: str, scale: float) -> Run:
+def measure(
+    binaries: pathlib.Path, work: pathlib.Path, load: str, control: str, scale: float
+) -> Outcome:
     settings = coordinator_settings(control)
     with Programs(binaries, work) as programs:
         cluster = Cluster(
             programs,
             SERVERS,
-            [front(control)],
+            [front(load, control)],
             DEVICE,
             file_system={"strip_size": size_name(STRIP)},
         )
         cluster.start(PATH)
         if settings:
             Coordinator(programs, SERVERS).start(settings)
+        if load != VPFS_LOAD:
+            with control_impact_mount.on_a_mount(programs, cluster, PATH, load) as jobs:
+                return jobs.run(scale)
         until = UntilDone(scale)
         result = run_load(
             programs,
@@ -224,9 +158,40 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, control: str, scale: flo
         return Run(result, scale)
 
 
-def job_rows(control: str, facts: Mapping[str, float], scale: float) -> list[Row]:
+@dataclasses.dataclass
+class Seen:
+    """All runs of a load, by control."""
+
+    facts: dict[str, list[dict[str, float]]]
+    last: dict[str, Outcome]
+
+    @staticmethod
+    def measured(
+        binaries: pathlib.Path,
+        work: pathlib.Path,
+        load: str,
+        controls: Sequence[str],
+        scale: float,
+        count: int,
+    ) -> Seen:
+        seen = Seen({control: [] for control in controls}, {})
+        for _ in range(count):
+            for control in controls:
+                seen.last[control] = measure(binaries, work, load, control, scale)
+                seen.facts[control].append(seen.last[control].facts())
+        return seen
+
+    def by_control(self) -> dict[str, dict[str, float]]:
+        return {
+            control: {name: median([facts[name] for facts in runs]) for name in runs[0]}
+            for control, runs in self.facts.items()
+        }
+
+
+def job_rows(load: str, control: str, facts: Mapping[str, float], scale: float) -> list[Row]:
     return [
         {
+            "load": load,
             "control": control,
             "job": job.name,
             "start_s": job.start * scale,
@@ -238,35 +203,57 @@ def job_rows(control: str, facts: Mapping[str, float], scale: float) -> list[Row
     ]
 
 
-def check(by_control: Mapping[str, Mapping[str, float]]) -> list[Row]:
-    if not {"none", "static", "psfa"} <= set(by_control):
-        return []
-    psfa, static, none = by_control["psfa"], by_control["static"], by_control["none"]
+def total_rows(load: str, runs: int, by_control: Mapping[str, Mapping[str, float]]) -> list[Row]:
     return [
-        one_at_least(
-            "psfa: throughput / without control",
-            TOTAL_OF_NONE,
-            psfa["mib_per_s"] / none["mib_per_s"],
-        ),
-        one_at_most(
-            "psfa: mean completion time / static limits",
-            1.0,
-            psfa["mean_slowdown"] / static["mean_slowdown"],
-        ),
-        one_at_most(
-            "psfa: worst slowdown / without control",
-            1.0,
-            psfa["worst_slowdown"] / none["worst_slowdown"],
-        ),
+        {"load": load, "control": control, "runs": runs, **{name: facts[name] for name in FACTS}}
+        for control, facts in by_control.items()
     ]
 
 
+def check(load: str, by_control: Mapping[str, Mapping[str, float]]) -> list[Row]:
+    """Control must not cost throughput, and no job may wait for longer than without."""
+    found = []
+    none, static = by_control.get("none"), by_control.get("static")
+    for control in ("psfa", "total"):
+        own = by_control.get(control)
+        if own is None:
+            continue
+        if none is not None:
+            found += [
+                one_at_least(
+                    f"{load}, {control}: throughput / without control",
+                    TOTAL_OF_NONE,
+                    own["mib_per_s"] / none["mib_per_s"],
+                ),
+                one_at_most(
+                    f"{load}, {control}: worst slowdown / without control",
+                    1.0,
+                    own["worst_slowdown"] / none["worst_slowdown"],
+                ),
+            ]
+        if static is not None:
+            found.append(
+                one_at_most(
+                    f"{load}, {control}: mean completion time / static limits",
+                    1.0,
+                    own["mean_slowdown"] / static["mean_slowdown"],
+                )
+            )
+    return found
+
+
 def figure(
-    runs: Mapping[str, Run], by_control: Mapping[str, Mapping[str, float]], caption: str
+    load: str,
+    runs: Mapping[str, Outcome],
+    by_control: Mapping[str, Mapping[str, float]],
+    caption: str,
 ) -> Figure:
     names = [job.name for job in JOBS]
     sheet = plot.Sheet(
-        "Four jobs that come and go", caption, rows=len(runs) + 1, heights=[1.7] * len(runs) + [2.0]
+        f"Four jobs that come and go: {LOADS[load]}",
+        caption,
+        rows=len(runs) + 1,
+        heights=[1.7] * len(runs) + [2.0],
     )
     looks = plot.looks(names)
     longest = max(run.end(job) for run in runs.values() for job in JOBS)
@@ -304,12 +291,52 @@ def option_parser() -> argparse.ArgumentParser:
         "--runs", type=int, help="of each control, interleaved (default 3; 1 with --quick)"
     )
     parser.add_argument("--controls", nargs="+", choices=CONTROLS, default=list(CONTROLS))
+    parser.add_argument(
+        "--loads",
+        nargs="+",
+        choices=LOADS,
+        default=[VPFS_LOAD],
+        help="what the jobs run; fio and ior need root and /dev/fuse (default: vpfs-load)",
+    )
     return parser
+
+
+def loads_here(binaries: pathlib.Path, wanted: Sequence[str]) -> list[str]:
+    """Those that this machine can run. A line says why another one is skipped."""
+    if set(wanted) != {VPFS_LOAD}:
+        require_mounts()
+        require_programs(binaries, ["vpfs-mount"])
+    found = []
+    for load in wanted:
+        why = control_impact_mount.why_not(load)
+        if why:
+            print(f"skipped: {load}: {why}")
+        else:
+            found.append(load)
+    if not found:
+        raise Problem("none of the loads can run here")
+    return found
+
+
+def described(load: str, scale: float) -> list[str]:
+    """What each job does with this load."""
+    found = []
+    for job in JOBS:
+        flight = f"{job.processes} x {job.outstanding} requests of {size_name(job.size)} in flight"
+        if load != VPFS_LOAD:
+            flight = (
+                f"{control_impact_mount.processes(load, job)} processes with one write of "
+                f"{size_name(job.size)} each"
+            )
+        amount = round(job.amount * scale / MIB)
+        found.append(f"{job.name}: {amount} MiB from {job.start * scale:g} s on, {flight}")
+    return found
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
     if set(options.controls) != {"none"}:
         require_programs(binaries, ["vpfs-coordinator"])
+    loads = loads_here(binaries, options.loads)
     scale, count = (0.5, 1) if quick else (1.0, 3)
     count = options.runs or count
     settings = machine_settings() | {
@@ -320,50 +347,53 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "device": DEVICE,
         "depth": DEPTH,
         "controls": {name: CONTROLS[name] for name in options.controls},
-        "jobs": [
-            f"{job.name}: {round(job.amount * scale / MIB)} MiB from {job.start * scale:g} s on, "
-            f"{job.processes} x {job.outstanding} requests of {size_name(job.size)} in flight, "
-            "striped over all servers"
-            for job in JOBS
-        ],
+        "jobs": {load: described(load, scale) for load in loads},
+        "files": "striped over all servers",
         "idle_percent": "what the devices did not do of what they could, while a job had work",
-        "slowdown": "completion time / the time of the job alone on all servers",
+        "slowdown": "completion time / the time of the job alone on all servers; that of fio and "
+        "IOR counts from the start of the program to its end",
     }
     print_settings(settings)
-    seen: dict[str, list[dict[str, float]]] = {control: [] for control in options.controls}
-    last: dict[str, Run] = {}
-    for _ in range(count):
-        for control in options.controls:
-            last[control] = measure(binaries, out / "control_impact", control, scale)
-            seen[control].append(last[control].facts())
-    by_control = {
-        control: {name: median([facts[name] for facts in runs]) for name in runs[0]}
-        for control, runs in seen.items()
-    }
-    jobs = [row for control, facts in by_control.items() for row in job_rows(control, facts, scale)]
-    totals = [
-        {"control": control, "runs": count, **{name: facts[name] for name in TOTAL_COLUMNS[2:]}}
-        for control, facts in by_control.items()
-    ]
-    print("\n" + table(jobs, COLUMNS) + "\n\n" + table(totals, TOTAL_COLUMNS), flush=True)
-    targets = check(by_control)
+    rows: list[Row] = []
+    jobs: list[Row] = []
+    seen: dict[str, Seen] = {}
+    targets: list[Row] = []
+    for load in loads:
+        found = Seen.measured(
+            binaries, out / "control_impact", load, options.controls, scale, count
+        )
+        seen[load] = found
+        by_control = found.by_control()
+        own = [
+            row
+            for control, facts in by_control.items()
+            for row in job_rows(load, control, facts, scale)
+        ]
+        totals = total_rows(load, count, by_control)
+        print("\n" + table(own, COLUMNS) + "\n\n" + table(totals, TOTAL_COLUMNS), flush=True)
+        rows += totals
+        jobs += own
+        targets += check(load, by_control)
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(
         out / "control_impact.json",
-        {"settings": settings, "rows": totals, "jobs": jobs, "runs": seen, "targets": targets},
+        {
+            "settings": settings,
+            "rows": rows,
+            "jobs": jobs,
+            "runs": {load: found.facts for load, found in seen.items()},
+            "targets": targets,
+        },
     )
-    plot.save(
-        out / "control_impact",
-        lambda: figure(
-            last,
-            by_control,
-            plot.caption(
-                settings,
-                f"{SERVERS} servers of {MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} "
-                "requests of each proxy",
-                "writes of 1 MiB striped over all servers",
-                f"medians of {count} runs; over time: the last one",
-            ),
-        ),
+    text = plot.caption(
+        settings,
+        f"{SERVERS} servers of {MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} requests of "
+        "each proxy",
+        "writes of 1 MiB striped over all servers",
+        f"medians of {count} runs; over time: the last one",
     )
+    for load, found in seen.items():
+        name = "control_impact" if load == VPFS_LOAD else f"control_impact-{load}"
+        make = functools.partial(figure, load, found.last, found.by_control(), text)
+        plot.save(out / name, make)
     return 0

@@ -104,6 +104,14 @@ SET = [
         ((*ONCE, "--stages", "50", "2500", "10000", "--aggregators", "0", "4"),),
         10,
     ),
+    Entry("aggregators", "aggregators", {"cycles": summaries.by_aggregators}, (ONCE,), 4),
+    Entry(
+        "control_impact",
+        "control_impact",
+        {"loads": summaries.loads_under_control},
+        ((*ONCE, "--loads", "vpfs-load", "fio", "ior"),),
+        8,
+    ),
     Entry(
         "total",
         "total",

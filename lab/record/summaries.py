@@ -203,6 +203,34 @@ def cycles(content: Content) -> list[Row]:
     return made
 
 
+def by_aggregators(content: Content) -> list[Row]:
+    """What was measured here; more aggregators are in virtual time alone."""
+    return [
+        {
+            "cycle": f"{row['cycle']}, "
+            + (f"{row['aggregators']} aggregators" if row["aggregators"] else "flat"),
+            "all share, ms": row["shared_ms"],
+            "a processor each, ms": row["composed_ms"],
+            "virtual, ms": row["virtual_ms"],
+        }
+        for row in content["rows"]
+        if row["shared_ms"] is not None
+    ]
+
+
+def loads_under_control(content: Content) -> list[Row]:
+    return [
+        {
+            "jobs": f"{row['load']}, {row['control']}",
+            "MiB/s": row["mib_per_s"],
+            "idle %": row["idle_percent"],
+            "mean slowdown": row["mean_slowdown"],
+            "worst slowdown": row["worst_slowdown"],
+        }
+        for row in content["rows"]
+    ]
+
+
 def totals(content: Content) -> list[Row]:
     """The worst of all kinds of requests: the ratio / the feasible one, and the total."""
     made: list[Row] = []

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -22,11 +23,14 @@ if __name__ == "__main__":
     interpreter.with_packages()
 
 from bench.control import control_cycles  # noqa: E402
+from bench.control import control_cycles_units as units  # noqa: E402
 from bench.control import messages  # noqa: E402
-from bench.control.control_cycles_site import Case, Use, costs, latencies, message_sizes, read_log, settled, traffic  # noqa: E402
+from bench.control.control_cycles_site import (  # noqa: E402
+    Case, Site, Use, costs, deviation, disturbances, latencies, message_sizes, read_log, settled, traffic, without_slowest)
 from bench.control.control_cycles_tap import Frames, Tally, Tap  # noqa: E402
-from bench.control.control_cycles_targets import check  # noqa: E402
-from lab.harness import Problem  # noqa: E402
+from bench.control.control_cycles_targets import check, reasons  # noqa: E402
+from lab.harness import Problem, ProcessorTimes  # noqa: E402
+from lab.rounds import Rounds  # noqa: E402
 
 BIN = ROOT / "build/dev/bin"
 PATIENCE = 30.0
@@ -279,11 +283,67 @@ class ArithmeticTest(unittest.TestCase):
         with self.assertRaises(Problem):
             costs(case, use(0, 1.0, (), 10), use(2, 1.0, (), 10))
 
+    def test_a_few_slow_cycles_are_told_from_cycles_that_all_vary(self) -> None:
+        self.assertAlmostEqual(deviation([1.0, 3.0]), 50.0)
+        few, all_of_them = [1.0] * 199 + [20.0], [1.0, 1.5] * 100
+        self.assertGreater(deviation(few), 6)
+        self.assertEqual(deviation(without_slowest(few)), 0.0)
+        self.assertGreater(deviation(without_slowest(all_of_them)), 6)
+        self.assertEqual(without_slowest([7.0]), [7.0])
+
+    def test_processors_that_others_had_are_counted(self) -> None:
+        def use(busy: float, idle: float, stolen: float, own: float, preemptions: int) -> Use:
+            return Use(0, own, (own, own), {"cpu_ms": 1000 * own}, preemptions, ProcessorTimes(busy, idle, stolen))
+
+        found = disturbances(use(10, 10, 1, 1.0, 5), use(15, 14, 2, 2.0, 25), 10)
+        self.assertEqual(found, {"others_percent": 10.0, "stolen_percent": 10.0, "preempted_per_cycle": 2.0})
+        self.assertEqual(disturbances(use(1, 1, 0, 1.0, 0), use(1, 1, 0, 1.0, 0), 10), {})
+
+    def test_a_run_goes_on_for_as_long_as_was_asked(self) -> None:
+        site, now = object.__new__(Site), [0.0]
+        site._case = Case(10, 0, "fused", "unix")
+
+        def use() -> Use:
+            return Use(now[0], 0.0, (), {"enforces": 10 * now[0]})
+
+        def sleep(seconds: float) -> None:
+            now[0] += seconds
+
+        with mock.patch.object(site, "use", use), mock.patch.multiple(
+                "bench.control.control_cycles_site.time", sleep=sleep, monotonic=lambda: now[0]):
+            self.assertEqual(site._after(use(), 300.0, 20).at, 300.0)
+            self.assertAlmostEqual(site._after(use(), 4.0, 20).at, 320.0, delta=0.5)
+            self.assertAlmostEqual(site._after(use(), 4.0, 1000).at, 320.0 + 60.0, delta=1.0)
+
     def test_aggregators_carry_what_passes_on_both_sides(self) -> None:
         tap = argparse.Namespace(down=Tally(4, 4 * 500), up=Tally(4, 4 * 700))
         self.assertEqual(traffic(Case(100, 2, "four", "unix"), tap, SIZES), {
             "coordinator_tx_bytes": 2000, "coordinator_rx_bytes": 2800, "aggregator_tx_bytes": (7950 + 2800) / 2,
             "aggregator_rx_bytes": (9975 + 2000) / 2})
+
+    def test_controllers_use_is_told_in_the_units_of_the_study_at_both_rates(self) -> None:
+        row = {"stages": 2500, "aggregators": 0, "cycle": "four", "transport": "tcp", "cycles_per_s": 50.0,
+               "coordinator_cpu_ms": 10.0, "coordinator_rss_mib": 100.0, "coordinator_tx_bytes": 200_000.0,
+               "coordinator_rx_bytes": 400_000.0, "aggregator_cpu_ms": None}
+        (found,) = units.in_units([row])
+        self.assertEqual((found["role"], found["cpu_percent"], found["tx_mb_per_s"], found["rx_mb_per_s"]),
+                         ("coordinator", 50.0, 10.0, 20.0))
+        self.assertAlmostEqual(found["gb"], 0.1048576)
+        self.assertAlmostEqual(found["their_cycles_per_s"], 1000 / 40.4)
+        self.assertAlmostEqual(found["their_cpu_percent"], 10 * 100 / 40.4)
+        self.assertAlmostEqual(found["their_rx_mb_per_s"], 0.4 * 1000 / 40.4)
+        (unknown,) = units.in_units([row | {"stages": 500}])
+        self.assertEqual([unknown[name] for name in units.COLUMNS[-4:]], [None] * 4)
+        both = units.in_units([row | {"aggregators": 1, "aggregator_cpu_ms": 9.0, "aggregator_rss_mib": 20.0}])
+        self.assertEqual([found["role"] for found in both], ["coordinator", "aggregator"])
+        self.assertIsNone(both[1]["tx_mb_per_s"])
+
+    def test_the_study_has_its_own_sites_and_kind_of_cycle(self) -> None:
+        options = control_cycles.option_parser().parse_args(["--paper"])
+        cases = control_cycles.paper_cases(options)
+        self.assertEqual({(case.cycle, case.transport) for case in cases}, {("four", "tcp")})
+        self.assertEqual(len(cases), 9)
+        self.assertEqual(control_cycles.PAPER.asked(options), Rounds(300, 3))
 
     def test_messages_have_the_order_in_which_they_are_sent(self) -> None:
         self.assertEqual(message_sizes(Case(50, 0, "fused", "unix"), SIZES), [60.0, 81.25])
@@ -361,6 +421,15 @@ class TargetsTest(unittest.TestCase):
 
         self.assertEqual(set(verdicts(1.0, 19, 0.9, 0.05)), {"reached"})
         self.assertEqual(set(verdicts(1.6, 104, 1.1, 0.07)), {"missed"})
+
+    def test_a_row_that_deviates_says_why(self) -> None:
+        row = {"stages": 50, "aggregators": 0, "cycle": "fused", "transport": "unix", "deviation_percent": 9.0,
+               "deviation_of_most_percent": 2.0, "others_percent": 41.0, "stolen_percent": 3.0, "preempted_per_cycle": 0.5}
+        (few,) = reasons([row, row | {"deviation_percent": 5.9}])
+        self.assertIn("so those are the reason", few)
+        self.assertIn("Other programs had 41 % of the processors, the host 3 %", few)
+        (every,) = reasons([row | {"deviation_of_most_percent": 8.0}])
+        self.assertIn("so all of them vary", every)
 
     def test_what_was_not_measured_is_told(self) -> None:
         row = {"stages": 50, "aggregators": 0, "cycle": "fused", "transport": "unix", "of_floor": 1.2, "mean_ms": 1.0,

@@ -5,7 +5,15 @@ all that a benchmark does with its rows can be tested in a moment.
 """
 
 from recorded.attacks import ATTACKS
-from recorded.control import CONTROL, CONTROL_ATTACK, CONTROL_IMPACT, MEMBERS, TAKEOVER, TOTAL
+from recorded.control import (
+    AGGREGATORS,
+    CONTROL,
+    CONTROL_ATTACK,
+    CONTROL_IMPACT,
+    MEMBERS,
+    TAKEOVER,
+    TOTAL,
+)
 from recorded.data_path import OVERHEAD, RESTART
 from recorded.insight import INSIGHT
 from recorded.mounts import FIO, FUSE
@@ -31,6 +39,7 @@ RECORDED = {
     "total": TOTAL,
     "takeover": TAKEOVER,
     "members": MEMBERS,
+    "aggregators": AGGREGATORS,
     "control_impact": CONTROL_IMPACT,
     "control_attack": CONTROL_ATTACK,
     "attacks": ATTACKS,

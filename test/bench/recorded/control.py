@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from unittest import mock
 
-from bench.control import control_attack, control_cycles, control_impact, members, total_run, total_steps
+from bench.control import aggregators, aggregators_compose, control_attack, control_cycles, control_cycles_site, control_impact, control_impact_mount, members, total_run, total_steps
 from bench.control.scene import State
 from lab.report import Row
 from lab.total.series import Timeline
@@ -15,7 +15,12 @@ from recorded.samples import Option, Recorded, any_row, field, load_result, samp
 
 
 def once_of_control(_: object, case: control_cycles.Case) -> Mapping[str, float | None]:
-    names = [*control_cycles.LATENCIES[1:], *control_cycles.COSTS, *control_cycles.FURTHER]
+    names = [
+        *control_cycles.LATENCIES[1:],
+        *control_cycles.COSTS,
+        *control_cycles.FURTHER,
+        *control_cycles.DEVIATIONS[:-1],
+    ]
     of_floor = [name for name in names if "floor" in name]
     left_out = (
         of_floor if case.aggregators else [name for name in names if name.startswith("aggregator")]
@@ -32,6 +37,7 @@ CONTROL = Recorded(
         "bench.control.control_cycles.Bench.traffic": lambda _, case: samples(
             [f"{role}_{way}_bytes" for role in control_cycles.ROLES for way in ("tx", "rx")], case
         ),
+        "bench.control.control_cycles_pins.own_cpus": lambda: [0, 1],
     },
     {
         "--stages": Option(field("stages"), ["50", "10000"]),
@@ -53,8 +59,41 @@ CONTROL = Recorded(
             "unix",
         ],
         ["--stages", "10000", "--aggregators", "4", "--cycle", "four", "--transport", "mtls"],
+        ["--pin", "--stages", "50", "--aggregators", "0"],
+        ["--paper"],
+        ["--paper", "--pin", "--cycle", "fused", "--transport", "unix", "mtls"],
     ],
-    frozenset({"--resources"}),
+    frozenset({"--resources", "--pin", "--paper"}),
+)
+
+
+def once_of_aggregators(_: object, case: control_cycles.Case, how: str) -> aggregators_compose.Measured:
+    names = [*control_cycles.LATENCIES[2:], *control_cycles.COSTS, "deviation_percent"]
+    cycles = [
+        control_cycles_site.Cycle(case.stages, 0, *samples(control_cycles_site.TIMES, case, how, turn).values())
+        for turn in range(3)
+    ]
+    return aggregators_compose.Measured(dict(samples(names, case, how)), cycles)
+
+
+AGGREGATORS = Recorded(
+    {
+        "bench.control.aggregators.Bench.once": once_of_aggregators,
+        "bench.control.aggregators.Bench.traffic": lambda _, case: samples(
+            ["coordinator_tx_bytes", "coordinator_rx_bytes"], case
+        ),
+        "bench.control.control_cycles_pins.own_cpus": lambda: [0, 1],
+    },
+    {
+        "--stages": Option(field("stages"), ["5000"]),
+        "--aggregators": Option(
+            lambda row, value: row["chain_ms"] is None or row["aggregators"] == int(value),
+            ["3", "50"],
+        ),
+        "--cycle": Option(field("cycle")),
+    },
+    [["--aggregators", "2", "4", "8", "--cycle", "fused"]],
+    frozenset({"--transport", "--delay-us", "--gbit"}),
 )
 
 
@@ -135,14 +174,28 @@ TOTAL = Recorded(
 )
 
 
+def run_of_control_impact(
+    _: pathlib.Path, __: pathlib.Path, load: str, control: str, factor: float
+) -> control_impact.Outcome:
+    names = [job.name for job in control_impact.JOBS]
+    if load == control_impact.VPFS_LOAD:
+        return control_impact.Run(load_result(names, 30.0, 0.25, control), factor)
+    moved = [
+        (0.1 * turn, {name: 1e7 * turn * sample(name, load, control) for name in names})
+        for turn in range(300)
+    ]
+    ends = {job.name: factor * job.start + 10 for job in control_impact.JOBS}
+    return control_impact_mount.MountRun(ends, moved, factor)
+
+
 CONTROL_IMPACT = Recorded(
     {
-        "bench.control.control_impact.measure": lambda _, __, control, factor: control_impact.Run(
-            load_result([job.name for job in control_impact.JOBS], 30.0, 0.25, control), factor
-        )
+        "bench.control.control_impact.measure": run_of_control_impact,
+        "bench.control.control_impact.require_mounts": lambda: None,
+        "bench.control.control_impact_mount.why_not": lambda _: "",
     },
-    {"--controls": Option(field("control"))},
-    [["--controls", "static", "psfa"]],
+    {"--controls": Option(field("control")), "--loads": Option(field("load"))},
+    [["--controls", "static", "psfa"], ["--loads", "fio", "ior", "--controls", "none", "total"]],
 )
 
 
