@@ -48,7 +48,7 @@ CLIENTS = {MPIIO: "IOR through MPI-IO", PVFS2FUSE: "IOR on a mount of pvfs2fuse"
 IOR_PREFIX = "VPFS_IOR_PREFIX"
 HOST = "servers"
 SERVER_PORT, PROXY_PORT = 3334, 4334  # and the next ones; the host has no other programs
-# Of the directory of each server. A mount of pvfs2fuse has few requests in flight, and two of them
+# MiB/s of each server's directory. A mount of pvfs2fuse has few requests in flight, and two of them
 # have to keep four servers busy.
 RATES = {MPIIO: MIB_PER_S, PVFS2FUSE: 8}
 DEVICE = """
