@@ -25,6 +25,8 @@ mkdir -p "$0/run/lock"
 exec chroot "$0" "$@"
 """
 ALONE = "ip link set lo up\n"
+CONFFILE = "etc/logrotate.d/vpfs"
+OURS = "# an administrator has changed this\n"
 
 
 class Root:
@@ -156,11 +158,17 @@ def trial(packages: list[pathlib.Path], suite: str, archive: pathlib.Path | None
         expect(shared - begin < 60, "that is less than a minute")
         check_ratios(ratios(output), 1)
         check_user(root)
+        changed = root.path / CONFFILE
+        changed.write_text(changed.read_text() + OURS)
         output = root.run("/packages/share.sh", *later, alone=True)
         check_ratios(ratios(output), 3)
         expect(
             output.count("has taken over") == 2,
             "an upgrade leaves proxies running; new ones take over",
+        )
+        expect(
+            changed.read_text().endswith(OURS),
+            f"what is changed in /{CONFFILE} outlives an upgrade",
         )
         names = [each.name.split("_")[0] for each in packages]
         root.run("apt-get", "--yes", "remove", *names, alone=True)
