@@ -185,6 +185,21 @@ class PluginTest(unittest.TestCase):
             self.assertLess(rates[0] / rates[1], 2.6)
             self.assertIn('"deficit"', cluster.status_file("drr").read_text())
 
+    def test_shares_a_server_in_the_simulator(self) -> None:
+        front = Front("drr", "proxy", policy="drr", weights={"a": 4, "b": 1}, depth_requests=4,
+                      scheduler={"plugins": [str(self.site.drr)], "drr": {"quantum": "256 KiB"}})
+        work = self.site.work
+        (work / "simulated.yaml").write_text(json.dumps(front.proxy_config(4334, 3334, str(work / "none"))))
+        applications = [{"name": name, "processes": 4, "outstanding": 8, "size": "256 KiB"} for name in "ab"]
+        scenario = {"configuration": "simulated.yaml", "servers": {"count": 1, "device": DEVICE}, "duration": "5 s",
+                    "warm_up": "1 s", "applications": applications}
+        (work / "scenario.yaml").write_text(json.dumps(scenario))
+        run(BUILD[0] / "bin/vpfs-sim", "--json", work / "simulated.json", work / "scenario.yaml")
+        (result,) = json.loads((work / "simulated.json").read_text())
+        self.assertEqual(result["policy"], "drr")
+        rates = [application["mib_per_s"] for application in result["applications"]]
+        self.assertAlmostEqual(rates[0] / rates[1], 4, delta=0.1)
+
     def test_files_that_are_not_plugins_are_refused(self) -> None:
         text = self.site.work / "text.so"
         text.write_text("not a library\n")
