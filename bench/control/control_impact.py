@@ -10,15 +10,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import pathlib
-import signal
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lab import plot
 from lab.cluster import Cluster, Depth, Front
 from lab.coordinator import CONTROL, Coordinator, Settings
-from lab.harness import MIB, Program, Programs, machine_settings, median, require_programs
-from lab.load import Application, application_of, check_errors, line_rates, run_load
+from lab.harness import MIB, Programs, machine_settings, median, require_programs
+from lab.load import Application, application_of, check_errors, run_load
 from lab.points import bins
 from lab.report import Json, Row, print_settings, size_name, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -173,28 +172,6 @@ def front(control: str) -> Front:
     )
 
 
-class UntilDone:
-    """Ends vpfs-load once all jobs have ended: after the last start, no job moves anything."""
-
-    def __init__(self, scale: float) -> None:
-        self._applications = [job.application(scale) for job in JOBS]
-        self._seconds_before = max(job.start for job in JOBS) * scale + 1
-        self._seen = self._quiet = 0
-        self._load: Program | None = None
-
-    def on_start(self, load: Program) -> None:
-        self._load = load
-
-    def on_line(self, line: str) -> None:
-        rates = line_rates(line, self._applications)
-        if not rates:
-            return
-        self._seen += 1
-        self._quiet = self._quiet + 1 if not any(rates.values()) else 0
-        if self._load and self._seen > self._seconds_before and self._quiet == 2:
-            self._load.signal(signal.SIGINT)
-
-
 def measure(binaries: pathlib.Path, work: pathlib.Path, control: str, scale: float) -> Run:
     settings = coordinator_settings(control)
     with Programs(binaries, work) as programs:
@@ -208,7 +185,6 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, control: str, scale: flo
         cluster.start(PATH)
         if settings:
             Coordinator(programs, SERVERS).start(settings)
-        until = UntilDone(scale)
         result = run_load(
             programs,
             "load",
@@ -216,9 +192,8 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, control: str, scale: flo
             [job.application(scale) for job in JOBS],
             LONGEST,
             WARM_UP,
-            until.on_line,
-            until.on_start,
-            INTERVAL,
+            interval=INTERVAL,
+            until_done=True,
         )
         check_errors(result)
         return Run(result, scale)
