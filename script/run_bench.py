@@ -48,7 +48,7 @@ BENCHMARKS = {
     "anticipation": Benchmark(
         "schedulers.anticipation", [*LIVE, "vpfs-bench-anticipation", "vpfs-mount"]
     ),
-    "adaptbf": Benchmark("schedulers.adaptbf", LIVE),
+    "adaptbf": Benchmark("schedulers.adaptbf", [*LIVE, "vpfs-bench-adaptbf", "vpfs-sim"]),
     "edf": Benchmark("schedulers.edf", LIVE),
     "priority": Benchmark("schedulers.priority", LIVE),
     "node": Benchmark("schedulers.node", ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"]),
