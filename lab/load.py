@@ -124,9 +124,11 @@ def run_load(
     interval: float = 1.0,
     verify: bool = False,
     may_fail: bool = False,
+    until_done: bool = False,
 ) -> Json:
     """Runs vpfs-load to its end and returns its JSON. `on_line` gets each line as it appears.
 
+    With `until_done`, the run ends when all applications have, after `duration` at the latest.
     With `may_fail`, the caller handles failed requests and wrong blocks.
     """
     config = {
@@ -139,6 +141,7 @@ def run_load(
         "applications": [
             application.config(file_system_at(address)) for application in applications
         ],
+        **({"until_done": True} if until_done else {}),
     }
     file = programs.work / f"{name}.yaml"
     file.write_text(json.dumps(config, indent=1) + "\n")

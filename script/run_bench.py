@@ -48,7 +48,7 @@ BENCHMARKS = {
     "anticipation": Benchmark(
         "schedulers.anticipation", [*LIVE, "vpfs-bench-anticipation", "vpfs-mount"]
     ),
-    "adaptbf": Benchmark("schedulers.adaptbf", LIVE),
+    "adaptbf": Benchmark("schedulers.adaptbf", [*LIVE, "vpfs-bench-adaptbf", "vpfs-sim"]),
     "edf": Benchmark("schedulers.edf", LIVE),
     "vpfs": Benchmark("schedulers.vpfs", [*LIVE, "vpfs-coordinator", "vpfs-mount"]),
     "priority": Benchmark("schedulers.priority", LIVE),

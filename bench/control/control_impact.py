@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 import functools
 import pathlib
-import signal
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,13 +29,12 @@ from lab.coordinator import CONTROL, Coordinator, Settings
 from lab.harness import (
     MIB,
     Problem,
-    Program,
     Programs,
     machine_settings,
     median,
     require_programs,
 )
-from lab.load import check_errors, line_rates, run_load
+from lab.load import check_errors, run_load
 from lab.mount import require_mounts
 from lab.points import bins
 from lab.report import Row, print_settings, size_name, table, write_json
@@ -102,28 +100,6 @@ def front(load: str, control: str) -> Front:
     )
 
 
-class UntilDone:
-    """Ends vpfs-load once all jobs have ended: after the last start, no job moves anything."""
-
-    def __init__(self, scale: float) -> None:
-        self._applications = [job.application(scale) for job in JOBS]
-        self._seconds_before = max(job.start for job in JOBS) * scale + 1
-        self._seen = self._quiet = 0
-        self._load: Program | None = None
-
-    def on_start(self, load: Program) -> None:
-        self._load = load
-
-    def on_line(self, line: str) -> None:
-        rates = line_rates(line, self._applications)
-        if not rates:
-            return
-        self._seen += 1
-        self._quiet = self._quiet + 1 if not any(rates.values()) else 0
-        if self._load and self._seen > self._seconds_before and self._quiet == 2:
-            self._load.signal(signal.SIGINT)
-
-
 def measure(
     binaries: pathlib.Path, work: pathlib.Path, load: str, control: str, scale: float
 ) -> Outcome:
@@ -142,7 +118,6 @@ def measure(
         if load != VPFS_LOAD:
             with control_impact_mount.on_a_mount(programs, cluster, PATH, load) as jobs:
                 return jobs.run(scale)
-        until = UntilDone(scale)
         result = run_load(
             programs,
             "load",
@@ -150,9 +125,8 @@ def measure(
             [job.application(scale) for job in JOBS],
             LONGEST,
             WARM_UP,
-            until.on_line,
-            until.on_start,
-            INTERVAL,
+            interval=INTERVAL,
+            until_done=True,
         )
         check_errors(result)
         return Run(result, scale)

@@ -147,6 +147,22 @@ SET = [
         ),
         12,
     ),
+    Entry(
+        "adaptbf",
+        "adaptbf",
+        {
+            "throughput": summaries.beside_none("mib_per_s", "total_mib_per_s"),
+            "p99": summaries.beside_none("p99_ms"),
+            "periods": summaries.token_periods,
+            "overhead": summaries.period_costs,
+        },
+        tuple(
+            (*ONCE, "--scale", "5", "--experiments", *experiments)
+            for experiments in (("a", "b"), ("c",), ("d",), ("overhead",))
+        ),
+        32,
+        rounds=3,
+    ),
     # A run has many faults, or hand-overs, whose worst counts.
     Entry(
         "takeover",

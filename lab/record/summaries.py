@@ -306,6 +306,55 @@ def site(servers: int) -> Summary:
     return summary
 
 
+SHOWN = ("static", "adaptbf", "adaptbf-strict")
+DEVICE_MIB_PER_S = 200
+VIRTUAL = "virtual_mib_per_s"
+
+
+def beside_none(field: str, whole: str = "") -> Summary:
+    """What each application of AdapTBF's experiments has / what it has without control.
+
+    `whole` is the same field of all jobs together.
+    """
+
+    def summary(content: Content) -> list[Row]:
+        made: list[Row] = []
+        for experiment in ("a", "b", "c"):
+            facts = {control: runs[0] for control, runs in content["runs"][experiment].items()}
+            fields = [name for name in facts["none"] if name.endswith(f" {field}") or name == whole]
+            for name in fields:
+                application = "all jobs" if name == whole else name.split(" ")[0]
+                row: Row = {"experiment": f"{experiment}, {application}"}
+                made.append(row | {each: facts[each][name] / facts["none"][name] for each in SHOWN})
+        return made
+
+    return summary
+
+
+def token_periods(content: Content) -> list[Row]:
+    """The part of the server that AdapTBF uses, by the length of its period."""
+    rows: list[Found] = []
+    for case, runs in content["runs"]["d"].items():
+        control, period = case.split(", ")
+        for name, total in ((control, "total_mib_per_s"), (f"{control}, virtual", VIRTUAL)):
+            part = runs[0][total] / DEVICE_MIB_PER_S
+            rows.append({"period": period, "control": name, "part": part})
+    return crossed(rows, ["period"], "control", "part", "period, before scaling")
+
+
+def period_costs(content: Content) -> list[Row]:
+    return [
+        {
+            "jobs": f"{row['jobs']:,}",
+            "us per job": row["us_per_job"],
+            "allocator, us per job": row["allocator_us_per_job"],
+            "ms per period": row["ms_per_period"],
+            "longest call us": row["longest_call_us"],
+        }
+        for row in content["runs"]["overhead"]
+    ]
+
+
 def takeovers(content: Content) -> list[Row]:
     return [
         {

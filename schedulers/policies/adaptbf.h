@@ -72,6 +72,9 @@ class AdapTbf final : public Policy {
   [[nodiscard]] StatusFields server(TimePoint now) const override;
   [[nodiscard]] Loans loans(AppId app) const override;
 
+  // Whether calls that follow have a part of the end of a period to do.
+  [[nodiscard]] bool is_ending_period() const { return ending_ != Ending::done; }
+
  private:
   struct Job {
     Cost queued = 0;

@@ -38,7 +38,7 @@ from acts import figure as demo_figure  # noqa: E402
 from acts import mounted  # noqa: E402
 from acts import two_applications  # noqa: E402
 from bench.mounts import fio, fuse, fuse_loads, fuse_orangefs, ior  # noqa: E402
-from bench.schedulers import adaptbf_experiments, adaptbf_figures, edf, node  # noqa: E402
+from bench.schedulers import adaptbf_experiments, adaptbf_figures, adaptbf_overhead, edf, node  # noqa: E402
 from bench.data_path import overhead, overhead_figures, policies  # noqa: E402
 from lab import plot  # noqa: E402
 from bench.schedulers import priority, schedulers, sharing  # noqa: E402
@@ -63,8 +63,18 @@ def wave(index: int, low: float = 1.0, high: float = 2.0) -> float:
     return low + (high - low) * ((index * 37) % 101) / 100
 
 
+def adaptbf_ends(experiment: adaptbf_experiments.Experiment, scale: float) -> dict[str, float]:
+    """The jobs end one after the other."""
+    length = experiment.expected(scale, "none")
+    return {job: length * (2 + place) / 5 for place, job in enumerate(reversed(experiment.jobs))}
+
+
+def adaptbf_phases(experiment: adaptbf_experiments.Experiment) -> list[adaptbf_experiments.Phase]:
+    return experiment.phases(4, adaptbf_ends(experiment, 4))
+
+
 def adaptbf_series(experiment: adaptbf_experiments.Experiment, scale: float) -> dict[str, adaptbf_experiments.Series]:
-    bins = [(index + 1) * 0.25 for index in range(int(experiment.length(scale) / 0.25))]
+    bins = [(index + 1) * 0.25 for index in range(int(max(adaptbf_ends(experiment, scale).values()) / 0.25))]
     return {job: [(t, wave(place + index, 20, 50)) for index, t in enumerate(bins)]
             for place, job in enumerate(experiment.jobs)}
 
@@ -198,21 +208,43 @@ def adaptbf_run(name: str, records: bool) -> Callable[[], Figure]:
     experiment = adaptbf_experiments.EXPERIMENTS[name]
     rates = adaptbf_series(experiment, 4)
     return lambda: adaptbf_figures.run_figure(f"{adaptbf_figures.sentence(experiment.title)} (adaptbf-strict)", CAPTION,
-                                              experiment, 4, rates, rates if records else {job: [] for job in rates})
+                                              experiment, adaptbf_phases(experiment), rates, rates if records else {job: [] for job in rates})
 
 
 def adaptbf_controls(name: str) -> Callable[[], Figure]:
     experiment = adaptbf_experiments.EXPERIMENTS[name]
     rates = adaptbf_series(experiment, 4)
-    return lambda: adaptbf_figures.controls_figure(experiment, CAPTION, 4, {control: rates for control
-                                                                            in adaptbf_experiments.CONTROLS},
-                                                   adaptbf_experiments.CONTROLS)
+    both = adaptbf_phases(experiment), rates
+    return lambda: adaptbf_figures.controls_figure(
+        experiment, CAPTION, dict.fromkeys(adaptbf_experiments.CONTROLS, both), adaptbf_experiments.CONTROLS)
+
+
+def adaptbf_gain(name: str) -> Callable[[], Figure]:
+    experiment = adaptbf_experiments.EXPERIMENTS[name]
+
+    def facts(of: int) -> dict[str, float]:
+        found = {"seconds": 30.0 + of, "total_mib_per_s": wave(of, 80, 199)}
+        for index, each in enumerate(experiment.applications):
+            numbers = (" mib_per_s", 5, 120), (" p99_ms", 20, 900), (" seconds", 9, 90)
+            found |= {f"{each.name}{field}": wave(7 * of + index, low, high) for field, low, high in numbers}
+        return found
+
+    return lambda: adaptbf_figures.gain_figure(
+        experiment, CAPTION, {control: facts(of) for of, control in enumerate(adaptbf_experiments.CONTROLS)})
+
+
+def adaptbf_overhead_figure() -> Figure:
+    return adaptbf_figures.overhead_figure(CAPTION, [
+        {"jobs": jobs, "us_per_job": wave(index), "allocator_us_per_job": wave(index) / 2,
+         "ms_per_period": wave(index) * jobs / 1000, "longest_call_us": min(wave(index) * jobs, 300)}
+        for index, jobs in enumerate(adaptbf_overhead.JOBS)])
 
 
 def adaptbf_sweep() -> Figure:
-    fields = ["total_mib_per_s", "proxy_cpu_s_per_gib"]
+    fields = ["total_mib_per_s", "virtual_mib_per_s"]
     fields += [f"{job}{rest}" for job in adaptbf_experiments.LENDERS for rest in (" mib_per_s_after", "-bursts p99_ms")]
-    return adaptbf_figures.sweep_figure(CAPTION, {period: {field: wave(index, 20, 199) for field in fields}
+    return adaptbf_figures.sweep_figure(CAPTION, {(control, period): {field: wave(index, 20, 199) for field in fields}
+                                                  for control in adaptbf_experiments.SWEPT
                                                   for index, period in enumerate(adaptbf_experiments.PERIODS)})
 
 
@@ -235,9 +267,11 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     **{f"adaptbf {name}": adaptbf_run(name, records=True) for name in adaptbf_experiments.EXPERIMENTS},
     "adaptbf b without records": adaptbf_run("b", records=False),
     "adaptbf a by control": adaptbf_controls("a"),
+    **{f"adaptbf {name}, gain or loss": adaptbf_gain(name) for name in adaptbf_experiments.EXPERIMENTS},
+    "adaptbf, overhead": adaptbf_overhead_figure,
 }
 # Where what is wanted is a line or a band that a reader must find.
-WITH_TARGETS = [name for name in FIGURES if name not in ("overhead, processor", "overhead, latency", "priority")]
+WITH_TARGETS = [name for name in FIGURES if name not in ("overhead, processor", "overhead, latency", "priority", "adaptbf, overhead")]
 
 
 def panels(figure: Figure) -> list:

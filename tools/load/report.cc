@@ -57,6 +57,7 @@ Json settings_json(const LoadSettings& settings) {
                {"duration_s", in_seconds(settings.duration)},
                {"warm_up_s", in_seconds(settings.warm_up)},
                {"interval_s", in_seconds(settings.interval)},
+               {"until_done", settings.until_done},
                {"verify", settings.verify},
                {"keep_files", settings.keep_files},
                {"seed", settings.seed},

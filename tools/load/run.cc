@@ -1,6 +1,7 @@
 #include "tools/load/run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -41,6 +42,26 @@ CpuTime cpu_time() {
   return {.user = seconds(usage.ru_utime), .system = seconds(usage.ru_stime)};
 }
 
+// Tells the thread that watches the run when the processes of all workers have ended. Outlives
+// both.
+class AllEnded {
+ public:
+  explicit AllEnded(std::size_t workers) : working_(workers) {}
+
+  // Once for each worker, on its thread.
+  void one_has() {
+    if (--working_ == 0) asio::post(loop_, [this] { all_have_ = true; });
+  }
+  // The two that follow are for the watching thread, which runs the loop.
+  [[nodiscard]] asio::io_context& loop() { return loop_; }
+  [[nodiscard]] bool all_have() const { return all_have_; }
+
+ private:
+  std::atomic<std::size_t> working_;
+  bool all_have_ = false;
+  asio::io_context loop_{1};
+};
+
 // An event loop, the processes that live on it, and one meter for each application.
 class LoadWorker {
  public:
@@ -72,7 +93,7 @@ class LoadWorker {
 
   // Each returns once all processes have done it.
   [[nodiscard]] Result<void> prepare();
-  void work(TimePoint origin);
+  void work(TimePoint origin, AllEnded& ended);
   // Ends the run early. Called from another thread than work().
   void end_early() {
     asio::post(loop_, [this] {
@@ -125,7 +146,8 @@ Result<void> LoadWorker::prepare() {
   return outcome;
 }
 
-void LoadWorker::work(TimePoint origin) {
+void LoadWorker::work(TimePoint origin, AllEnded& ended) {
+  if (processes_.empty()) return ended.one_has();
   give_grace(origin + end_.get());
   working_ = processes_.size();
   std::size_t finishing = working_;
@@ -137,12 +159,15 @@ void LoadWorker::work(TimePoint origin) {
     };
     const auto worked = [&, finished](const std::exception_ptr& problem) {
       rethrow(problem);
-      if (--working_ == 0) grace_.cancel();
+      if (--working_ == 0) {
+        grace_.cancel();
+        ended.one_has();
+      }
       asio::co_spawn(loop_, process.finish(), finished);
     };
     asio::co_spawn(loop_, process.run(origin), worked);
   }
-  if (working_ > 0) run_loop();
+  run_loop();
 }
 
 // Spreads the processes over the workers; those of one node stay together.
@@ -205,11 +230,11 @@ std::vector<Meter::Live> live_numbers(const std::deque<LoadWorker>& workers, std
   return numbers;
 }
 
-// Waits for moments of the run, or for a signal that ends it before.
+// Waits for moments of the run, or for what ends it before: a signal, or the end of all processes.
 class Moments {
  public:
-  Moments(TimePoint origin, const Clock& clock, RunEnd& end)
-      : origin_(origin), clock_(clock), end_(end) {
+  Moments(TimePoint origin, const Clock& clock, RunEnd& end, AllEnded& ended, bool until_done)
+      : origin_(origin), clock_(clock), end_(end), ended_(ended), until_done_(until_done) {
     signals_.async_wait([this](std::error_code error, int /*number*/) {
       if (error) return;
       end_.end_at(clock_.now() - origin_);
@@ -221,25 +246,35 @@ class Moments {
 
   // False when the run ends before `time`.
   [[nodiscard]] bool wait_until(Duration time) {
-    if (ended_early_) return false;
+    if (is_over()) return false;
     bool there = false;
     timer_.expires_at(origin_ + time);
     timer_.async_wait([&there](std::error_code error) { there = !error; });
-    while (!there && !ended_early_) loop_.run_one();
+    while (!there && !is_over()) ended_.loop().run_one();
     timer_.cancel();
-    loop_.poll();
-    return there && !ended_early_;
+    ended_.loop().poll();
+    return there && !is_over();
   }
   [[nodiscard]] bool ended_early() const { return ended_early_; }
 
  private:
+  [[nodiscard]] bool is_over() {
+    if (!is_done_ && until_done_ && ended_.all_have()) {
+      is_done_ = true;
+      end_.end_at(clock_.now() - origin_);
+    }
+    return ended_early_ || is_done_;
+  }
+
   TimePoint origin_;
   const Clock& clock_;
   RunEnd& end_;
+  AllEnded& ended_;
+  bool until_done_;
+  bool is_done_ = false;
   bool ended_early_ = false;
-  asio::io_context loop_{1};
-  asio::steady_timer timer_{loop_};
-  asio::signal_set signals_{loop_, SIGINT, SIGTERM};
+  asio::steady_timer timer_{ended_.loop()};
+  asio::signal_set signals_{ended_.loop(), SIGINT, SIGTERM};
 };
 
 // Shows a line for each second that is measured, and gives the CPU time of that part. Returns when
@@ -283,17 +318,18 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
   add_processes(settings, workers);
 
   StartLine start_line(workers.size() + 1);
+  AllEnded ended(workers.size());
   std::vector<std::jthread> threads;
   for (LoadWorker& worker : workers) {
-    threads.emplace_back([&worker, &start_line, &clock] {
+    threads.emplace_back([&worker, &start_line, &ended, &clock] {
       const std::optional<TimePoint> origin = start_line.wait(worker.prepare(), clock);
-      if (origin) worker.work(*origin);
+      if (origin) worker.work(*origin, ended);
     });
   }
   RunResult result;
   const std::optional<TimePoint> origin = start_line.wait({}, clock);
   if (origin) {
-    Moments moments(*origin, clock, end);
+    Moments moments(*origin, clock, end, ended, settings.until_done);
     result.cpu = watch(settings, workers, moments, live);
     result.ended_early = moments.ended_early();
     if (result.ended_early) {

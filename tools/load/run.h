@@ -14,6 +14,7 @@ namespace vpfs::load {
 // begins, and with one for each second that is measured.
 // SIGINT or SIGTERM ends a run that has begun before its time: requests under way are finished,
 // what was written is verified, and the result is that of the shorter run.
+// With `until_done`, so does the end of the last process, which is not called early.
 // An error means that the run could not begin.
 [[nodiscard]] Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
                                     const std::function<void(const std::string&)>& live);

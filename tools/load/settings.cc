@@ -51,6 +51,15 @@ void check_sizes(ConfigReader& reader, const ApplicationSettings& application, b
   }
 }
 
+void check_ends(ConfigReader& reader, const LoadSettings& settings) {
+  if (!settings.until_done) return;
+  for (const ApplicationSettings& each : settings.applications) {
+    if (each.amount.count > 0 || each.stop) continue;
+    reader.report("until_done",
+                  fmt::format("'{}' does not end: expected an `amount` or a `stop`", each.name));
+  }
+}
+
 bool is_beegfs(const LoadSettings& settings) {
   return std::holds_alternative<client::StorageAddress>(settings.mount);
 }
@@ -145,6 +154,7 @@ LoadSettings read_settings(std::string_view text, const Overrides& overrides,
   settings.duration = overrides.duration.value_or(settings.duration);
   settings.warm_up = overrides.warm_up.value_or(settings.warm_up);
   settings.interval = overrides.interval.value_or(settings.interval);
+  reader.get("until_done", &settings.until_done);
   reader.get("verify", &settings.verify);
   reader.get("keep_files", &settings.keep_files);
   reader.get("seed", &settings.seed, 0, ~std::uint64_t{0});
@@ -164,6 +174,7 @@ LoadSettings read_settings(std::string_view text, const Overrides& overrides,
   if (is_list && settings.applications.empty()) {
     reader.report("applications", "must name at least one");
   }
+  check_ends(reader, settings);
   return settings;
 }
 

@@ -51,6 +51,7 @@ struct LoadSettings {
   Duration duration = std::chrono::seconds(10);
   Duration warm_up = std::chrono::seconds(1);
   Duration interval = std::chrono::seconds(1);
+  bool until_done = false;  // the run ends with its last process, at `duration` at the latest
   bool verify = false;
   bool keep_files = false;
   bool may_replace = false;  // also files of a load that runs, or may run on another host

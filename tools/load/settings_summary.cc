@@ -69,7 +69,8 @@ std::string to_summary(const LoadSettings& settings) {
                    settings.gid);
   }
   fmt::format_to(out, "; {} the files at the end\n", settings.keep_files ? "keeps" : "removes");
-  fmt::format_to(out, "  measures {} after a warm-up of {}, {}, with {}\n",
+  fmt::format_to(out, "  measures {}{} after a warm-up of {}, {}, with {}\n",
+                 settings.until_done ? "until all have ended, at most " : "",
                  to_string(settings.duration), to_string(settings.warm_up),
                  settings.verify ? "verifying every block" : "without looking at the data",
                  counted(settings.threads, "thread"));

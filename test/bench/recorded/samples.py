@@ -65,6 +65,7 @@ def timeline(end: float, step: float, *of: object) -> list[dict[str, float]]:
 def load_result(names: Sequence[str], end: float, step: float, *of: object) -> Json:
     """What vpfs-load says of applications with these names."""
     return {
+        "duration_s": end,
         "total_mib_per_s": 20.0 * len(names),
         "applications": [
             {

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from bench.schedulers import adaptbf, anticipation, anticipation_orangefs, node, sharing
+from bench.schedulers import (
+    adaptbf,
+    adaptbf_overhead,
+    anticipation,
+    anticipation_orangefs,
+    node,
+    sharing,
+)
 from bench.schedulers.adaptbf_experiments import Experiment
 from lab.report import Json, Row
 from recorded.samples import (
@@ -107,7 +114,7 @@ def run_of_adaptbf(
     bench: adaptbf.Bench, experiment: Experiment, control: str, period: float = adaptbf.PERIOD
 ) -> adaptbf.Run:
     step, factor = bench._plan.interval, bench._plan.scale
-    length = experiment.length(factor)
+    length = experiment.expected(factor, control)
     result = load_result(
         [application.name for application in experiment.applications], length, step, control, period
     )
@@ -129,10 +136,23 @@ def run_of_adaptbf(
     )
 
 
+def overhead_of_adaptbf(_: object, __: object, quick: bool) -> Json:
+    numbers = [name for name in adaptbf_overhead.COLUMNS if name != "jobs"]
+    rows = [{"jobs": jobs} | samples(numbers, jobs) for jobs in adaptbf_overhead.JOBS]
+    return {"settings": {"periods": 20 if quick else 200}, "rows": rows}
+
+
 ADAPTBF = Recorded(
-    {"bench.schedulers.adaptbf.Bench.measure": run_of_adaptbf},
+    {
+        "bench.schedulers.adaptbf.Bench.measure": run_of_adaptbf,
+        "bench.schedulers.adaptbf_overhead.measure": overhead_of_adaptbf,
+        "bench.schedulers.adaptbf_virtual.total": lambda _, __, control, period: sample(
+            control, period, low=150, high=200
+        ),
+    },
     {"--experiments": Option(field("experiment"))},
-    others=frozenset({"--scale"}),
+    [["--overhead"]],
+    others=frozenset({"--scale", "--overhead"}),
     rows=lambda content: [{"experiment": name} for name in content["runs"]],
     draws_rows=False,
 )

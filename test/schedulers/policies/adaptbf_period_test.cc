@@ -57,8 +57,11 @@ TEST(AdapTbfPeriod, WithManyJobsItsEndIsSpreadOverCalls) {
     const std::uint32_t after = jobs.jobs_with_a_bucket();
     most_in_a_call = std::max(most_in_a_call, after - before);
     before = after;
+    if (after < ManyJobs::kJobs) EXPECT_TRUE(jobs.policy.is_ending_period());
   }
   EXPECT_EQ(jobs.jobs_with_a_bucket(), ManyJobs::kJobs);
+  for (int call = 0; call < 10; ++call) (void)jobs.policy.head(ManyJobs::kEnd);
+  EXPECT_FALSE(jobs.policy.is_ending_period());
   EXPECT_LE(most_in_a_call, 4096U);
   EXPECT_LT(calls, 100U);
   std::uint64_t sum = 0;

@@ -154,6 +154,29 @@ TEST_F(Program, AnAmountEndsAnApplicationAndANameOfNoServerIsAnError) {
       << wrong.output() << wrong.errors();
 }
 
+TEST_F(Program, ARunUntilAllAreDoneEndsWithTheLastOfThem) {
+  test::EmbeddedServers servers(1);
+  const std::string json_file = (scratch_.path() / "out.json").string();
+  const std::string config = fmt::format(
+      "file_system: {}\nduration: 60 s\nwarm_up: 0 s\nthreads: 4\nuntil_done: true\n"
+      "applications:\n"
+      "  - {{name: first, processes: 2, size: 64 KiB, amount: 1 MiB}}\n"
+      "  - {{name: last, size: 64 KiB, start: 600 ms, amount: 1 MiB}}\n",
+      servers.address());
+  test::Process load = run(config, {"--json", json_file});
+  const auto exit = load.wait(30s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 0) << load.output() << load.errors() << servers.errors();
+  const Json json = Json::parse(test::read_text(json_file));
+  EXPECT_EQ(json["ended_early"], false);
+  EXPECT_EQ(json["applications"][0]["requests"], 2 * 16);
+  EXPECT_EQ(json["applications"][1]["requests"], 16);
+  const double last = json["applications"][1]["last_s"];
+  EXPECT_GE(last, 0.6);
+  EXPECT_GE(json["duration_s"], last);
+  EXPECT_LT(json["duration_s"], 30.0);
+}
+
 TEST_F(Program, TheFilesOfAnotherLoadThatRunsAreLeftAlone) {
   test::EmbeddedServers servers(1);
   const std::string config = fmt::format(

@@ -117,6 +117,18 @@ TEST(LoadSettings, ServersAndAmountsAreForFilesWithServersAndWholeRequests) {
   EXPECT_NE(found.find("applications[1].amount"), std::string::npos) << found;
 }
 
+TEST(LoadSettings, ARunUntilAllAreDoneNeedsAnEndOfEach) {
+  const std::string common = "file_system: tcp://127.0.0.1:1/vpfs\nuntil_done: true\n";
+  ConfigErrors errors("load.yaml");
+  const LoadSettings settings =
+      read(common + "applications: [{name: a, amount: 3 MiB}, {name: b, stop: 1 s}]\n", errors);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  EXPECT_TRUE(settings.until_done);
+  const std::string found =
+      complaints(common + "applications: [{name: a, amount: 3 MiB}, {name: b}]\n");
+  EXPECT_NE(found.find("load.yaml:2: until_done: 'b' does not end"), std::string::npos) << found;
+}
+
 TEST(LoadSettings, ReportsAllErrorsAtOnceWithTheirLines) {
   const std::string text =
       "file_system: 127.0.0.1/vpfs\n"
