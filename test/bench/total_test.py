@@ -17,7 +17,7 @@ from lab import interpreter  # noqa: E402
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench.control import control_impact, total, total_steps  # noqa: E402
+from bench.control import control_impact, control_impact_jobs, total, total_steps  # noqa: E402
 from lab.coordinator import Settings  # noqa: E402
 from lab.total.linear import AtMost, Infeasible, Unbounded, at_least, maximum  # noqa: E402
 from lab.total.optimum import User, feasible, local  # noqa: E402
@@ -235,7 +235,7 @@ class ImpactTest(unittest.TestCase):
         self.assertAlmostEqual(facts["worst_slowdown"], 20 / control_impact.JOBS[3].alone(1.0))
 
     def test_times_that_overlap_count_once(self) -> None:
-        self.assertEqual(control_impact.union([(5, 6), (0, 2), (1, 3), (3, 4)]), [(0, 4), (5, 6)])
+        self.assertEqual(control_impact_jobs.union([(5, 6), (0, 2), (1, 3), (3, 4)]), [(0, 4), (5, 6)])
 
     def test_static_limits_are_a_part_of_each_server(self) -> None:
         settings = control_impact.coordinator_settings("static")
