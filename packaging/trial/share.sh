@@ -13,9 +13,9 @@ examples=/usr/share/doc/vpfs/examples
 cp $examples/server.yaml $examples/load.yaml .
 sed -i 's/^duration: .*/duration: 4 s/' load.yaml
 for name in s0 s1; do
-  sed "s,status_file: .*,status_file: /var/lib/vpfs/$name.json\n  log: /var/log/vpfs/$name.log," \
+  sed -e "s,status_file: .*,status_file: /var/lib/vpfs/$name.json\n  log: /var/log/vpfs/$name.log," \
+    -e "s,^control: .*,control: {socket: /run/vpfs/$name.sock\, name: $name}," \
     $examples/proxy-$name.yaml >/etc/vpfs/proxy-$name.yaml
-  echo "control: {socket: /run/vpfs/$name.sock, name: $name}" >>/etc/vpfs/proxy-$name.yaml
 done
 
 # start LOG COMMAND...: until it says that it is ready.
