@@ -7,18 +7,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "test/support/comes_true.h"
 #include "test/support/process.h"
 
 namespace vpfs::fuse {
 namespace {
 
-bool comes_true(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1000; ++i) {
-    if (condition()) return true;
-    ::usleep(10'000);
-  }
-  return false;
-}
+using test::comes_true;
 
 // Asks about a process that has a signal pending: it is stopped. The shell of `command` says that
 // it is ready, and becomes `program`.

@@ -18,6 +18,7 @@
 
 #include "net/descriptor.h"
 #include "test/fuse/mount_process.h"
+#include "test/support/comes_true.h"
 #include "test/support/process.h"
 
 namespace vpfs::test {

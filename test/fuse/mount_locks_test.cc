@@ -22,6 +22,7 @@
 #include "test/fuse/call_of.h"
 #include "test/fuse/mount_process.h"
 #include "test/fuse/users.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {

@@ -19,6 +19,7 @@
 
 #include "test/fuse/file_checker.h"
 #include "test/fuse/orangefs_site.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {

@@ -25,6 +25,7 @@
 
 #include "test/fuse/mount_process.h"
 #include "test/fuse/users.h"
+#include "test/support/comes_true.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
 #include "test/support/servers/embedded_servers.h"

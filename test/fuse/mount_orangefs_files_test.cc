@@ -22,6 +22,7 @@
 
 #include "test/fuse/mount_site.h"
 #include "test/fuse/orangefs_site.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "test/fuse/orangefs_site.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {

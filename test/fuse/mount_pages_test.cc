@@ -20,6 +20,7 @@
 #include "test/fuse/mount_process.h"
 #include "test/fuse/threads_of.h"
 #include "test/fuse/users.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {

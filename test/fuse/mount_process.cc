@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test/support/comes_true.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {

@@ -86,16 +86,4 @@ class MountProcess {
 [[nodiscard]] int as_user(uid_t uid, const std::vector<gid_t>& groups,
                           const std::function<int()>& act);
 
-// Whether it comes true in time.
-template <typename Condition>
-[[nodiscard]] bool comes_true(Condition condition,
-                              std::chrono::seconds within = std::chrono::seconds(10)) {
-  const auto deadline = std::chrono::steady_clock::now() + within;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return true;
-}
-
 }  // namespace vpfs::test

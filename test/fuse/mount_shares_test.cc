@@ -17,6 +17,7 @@
 #include <gmock/gmock.h>
 
 #include "test/fuse/mount_process.h"
+#include "test/support/comes_true.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_process.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_site.h"
+#include "test/support/comes_true.h"
 #include "test/support/outcome.h"
 #include "test/support/places.h"
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_process.h"
+#include "test/support/comes_true.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {

@@ -18,6 +18,7 @@
 #include "test/fuse/call_of.h"
 #include "test/fuse/file_checker.h"
 #include "test/fuse/mount_process.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {

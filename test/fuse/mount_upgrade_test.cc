@@ -21,6 +21,7 @@
 #include "test/fuse/call_of.h"
 #include "test/fuse/mount_process.h"
 #include "test/fuse/users.h"
+#include "test/support/comes_true.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {

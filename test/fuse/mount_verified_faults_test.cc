@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_site.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {

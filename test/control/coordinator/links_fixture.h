@@ -180,13 +180,6 @@ class LinksFixture : public ::testing::Test {
     EXPECT_TRUE(stage.closed_within());
     return answer->error().place() + ": " + answer->error().text();
   }
-  static bool eventually(const std::function<bool()>& holds) {
-    for (int i = 0; i < 2000; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
-  }
 
   test::TemporaryDirectory folder_;
   SystemClock clock_;

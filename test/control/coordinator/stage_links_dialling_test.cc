@@ -4,9 +4,12 @@
 #include <string>
 
 #include "test/control/coordinator/links_fixture.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::coordinator {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using control::Envelope;
@@ -31,7 +34,7 @@ class StageLinksDiallingTest : public LinksFixture {
     return list.size() == 1 ? list[0].problem : fmt::format("{} are absent", list.size());
   }
   [[nodiscard]] bool comes_to(const std::string& text) {
-    return eventually([&] { return problem().find(text) != std::string::npos; });
+    return comes_true([&] { return problem().find(text) != std::string::npos; });
   }
 };
 

@@ -3,11 +3,14 @@
 
 #include "net/socket_options.h"
 #include "test/control/coordinator/links_fixture.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/certificates.h"
 #include "test/support/control/raw_peer.h"
 
 namespace vpfs::coordinator {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using control::Envelope;
@@ -116,7 +119,7 @@ TEST_F(StageLinksTlsTest, CoordinatorsDialStagesOverTls) {
     links->start();
   });
   const auto problem = [&] { return on_thread([&] { return links->absent()[0].problem; }); };
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(comes_true([&] {
     return problem().find("only stages may dial") != std::string::npos;
   })) << problem();
   on_thread([&] { links.reset(); });

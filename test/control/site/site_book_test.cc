@@ -15,10 +15,13 @@
 #include "base/system_clock.h"
 #include "control/site/site_message.h"
 #include "control/wire/protocol.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/scripted_store.h"
 
 namespace vpfs::coordinator {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using control::Envelope;
@@ -78,18 +81,8 @@ class SiteBookTest : public ::testing::Test {
                   [this, place](Answer answer) { answers_[place] = std::move(answer); });
     return place;
   }
-  template <typename Holds>
-  [[nodiscard]] bool comes_true(Holds holds) {
-    const auto end = std::chrono::steady_clock::now() + 10s;
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      context_.restart();
-      context_.run_one_for(5ms);
-    }
-    return true;
-  }
   const Answer& answer(std::size_t place) {
-    EXPECT_TRUE(comes_true([&] { return answers_[place].has_value(); }));
+    EXPECT_TRUE(comes_true(context_, [&] { return answers_[place].has_value(); }));
     return *answers_[place];
   }
   [[nodiscard]] std::string error(std::size_t place) {
@@ -123,7 +116,7 @@ class SiteBookTest : public ::testing::Test {
 TEST_F(SiteBookTest, AChangeIsInForceOnceItIsKept) {
   state_.hold(true);
   const std::size_t first = ask(start("a"));
-  ASSERT_TRUE(comes_true([&] { return writes() == 1; }));
+  ASSERT_TRUE(comes_true(context_, [&] { return writes() == 1; }));
   EXPECT_FALSE(answers_[first]);
   EXPECT_THAT(in_force(), IsEmpty());
   state_.hold(false);
@@ -179,7 +172,8 @@ TEST_F(SiteBookTest, ACallerIsToldThatTheOutcomeIsNotKnown) {
   const std::size_t later = ask(start("b"));
   EXPECT_THAT(error(place), HasSubstr("it is not known whether the change was made"));
   EXPECT_THAT(error(later), HasSubstr("nothing was changed"));
-  EXPECT_TRUE(comes_true([&] { return !in_force().empty(); })) << "the store answers again";
+  EXPECT_TRUE(comes_true(context_, [&] { return !in_force().empty(); }))
+      << "the store answers again";
   EXPECT_THAT(in_force(), ElementsAre("a"));
   EXPECT_TRUE(answer(ask(start("c"))));
   open();
@@ -211,11 +205,11 @@ TEST_F(SiteBookTest, WhatEndsByItselfEndsAlsoWithoutAStore) {
   ASSERT_TRUE(answer(ask(start("a", 1))));  // to be confirmed within a second
   EXPECT_THAT(in_force(), ElementsAre("a"));
   state_.fail(Why::refused, "disk full", 3);
-  EXPECT_TRUE(comes_true([&] {
+  EXPECT_TRUE(comes_true(context_, [&] {
     book_->tick();
     return in_force().empty();
   }));
-  EXPECT_TRUE(comes_true([&] {
+  EXPECT_TRUE(comes_true(context_, [&] {
     book_->tick();
     return state_.kept().size() == 1 && state_.replaced == 1;
   })) << "the whole book follows, once there is room";
@@ -243,7 +237,7 @@ TEST_F(SiteBookTest, ALongStoreIsReplacedByTheBook) {
     state_.wants_replacing = true;
   }
   ASSERT_TRUE(answer(ask(start("b"))));
-  EXPECT_TRUE(comes_true([&] { return state_.kept().size() == 1; }));
+  EXPECT_TRUE(comes_true(context_, [&] { return state_.kept().size() == 1; }));
   // A store that cannot be made shorter takes changes all the same.
   {
     const std::lock_guard lock(state_.mutex);
@@ -271,7 +265,7 @@ TEST_F(SiteBookTest, ARefusalAfterTheCallerWasToldLeavesNoRecordTwice) {
   state_.fail(Why::unreachable, "no answer", 20);  // longer than the caller waits
   state_.fail(Why::refused, "the store is full");
   EXPECT_THAT(error(ask(start("a"))), HasSubstr("it is not known whether the change was made"));
-  EXPECT_TRUE(comes_true([&] { return state_.replaced > 0; }));
+  EXPECT_TRUE(comes_true(context_, [&] { return state_.replaced > 0; }));
   ASSERT_TRUE(answer(ask(start("b"))));
   open();
   EXPECT_THAT(in_force(), ElementsAre("b"));
@@ -281,7 +275,7 @@ TEST_F(SiteBookTest, WhatIsDueEndsAlsoWhileTheStoreRefuses) {
   ASSERT_TRUE(answer(ask(start("a", 0, "for=1s"))));
   state_.fail(Why::refused, "disk full", 1000);
   EXPECT_THAT(error(ask(start("b"))), HasSubstr("nothing was changed"));
-  EXPECT_TRUE(comes_true([&] {
+  EXPECT_TRUE(comes_true(context_, [&] {
     book_->tick();
     return in_force().empty();
   }));

@@ -13,10 +13,13 @@
 #include <gmock/gmock.h>
 
 #include "base/system_clock.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/scripted_store.h"
 
 namespace vpfs::coordinator {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using control::SiteStore;
@@ -42,18 +45,8 @@ class SiteReadsTest : public ::testing::Test {
       reads_.ask([this](Standing standing) { told_.push_back(standing); });
     }
   }
-  template <typename Holds>
-  [[nodiscard]] bool comes_true(Holds holds) {
-    const auto end = std::chrono::steady_clock::now() + 10s;
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      context_.restart();
-      context_.run_one_for(5ms);
-    }
-    return true;
-  }
   [[nodiscard]] bool are_told(std::size_t count) {
-    return comes_true([&] { return told_.size() >= count; });
+    return comes_true(context_, [&] { return told_.size() >= count; });
   }
   [[nodiscard]] std::size_t questions() {
     const std::lock_guard lock(state_.mutex);
@@ -90,7 +83,7 @@ TEST_F(SiteReadsTest, ALeaderIsConfirmedForEachReader) {
 TEST_F(SiteReadsTest, ThoseThatComeMeanwhileShareTheNextQuestion) {
   state_.hold(true);
   ask();
-  ASSERT_TRUE(comes_true([&] { return questions() == 1; }));
+  ASSERT_TRUE(comes_true(context_, [&] { return questions() == 1; }));
   ask(50);
   state_.hold(false);
   ASSERT_TRUE(are_told(51));
@@ -128,13 +121,13 @@ TEST_F(SiteReadsTest, AStoreThatCannotBeReachedLeavesItOpen) {
 TEST_F(SiteReadsTest, AStoreThatDoesNotAnswerHoldsNoReaderForLong) {
   state_.hold(true);
   ask();
-  ASSERT_TRUE(comes_true([&] { return questions() == 1; }));
+  ASSERT_TRUE(comes_true(context_, [&] { return questions() == 1; }));
   ask(3);
   ASSERT_TRUE(are_told(4));
   ask();  // it need not wait to learn the same
   EXPECT_THAT(told_, AllOf(SizeIs(5), Each(Standing::unknown)));
   state_.hold(false);
-  ASSERT_TRUE(comes_true([&] {
+  ASSERT_TRUE(comes_true(context_, [&] {
     told_.clear();
     ask();
     return told_.empty();  // it is asked for again
@@ -147,7 +140,7 @@ TEST_F(SiteReadsTest, AStoreThatDoesNotAnswerHoldsNoReaderForLong) {
 TEST_F(SiteReadsTest, WhatWaitsIsToldOfTheEnd) {
   state_.hold(true);
   ask();
-  ASSERT_TRUE(comes_true([&] { return questions() == 1; }));
+  ASSERT_TRUE(comes_true(context_, [&] { return questions() == 1; }));
   ask();
   reads_.stop();
   ask();

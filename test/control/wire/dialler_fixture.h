@@ -11,6 +11,7 @@
 
 #include "control/wire/dialler.h"
 #include "test/control/wire/port_fixture.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/fake_coordinator.h"
 
 namespace vpfs::control {
@@ -56,10 +57,10 @@ class DiallerTest : public test::PortFixture {
     return port_->coordinator().value_or(DialledCoordinator{});
   }
   [[nodiscard]] bool shows_problem(const std::string& text) const {
-    return eventually([&] { return status().problem.find(text) != std::string::npos; });
+    return test::comes_true([&] { return status().problem.find(text) != std::string::npos; });
   }
   [[nodiscard]] bool shows_connected(bool connected = true) const {
-    return eventually([&] { return status().connected == connected; });
+    return test::comes_true([&] { return status().connected == connected; });
   }
   static Envelope cycle(std::uint64_t id) {
     Envelope request;

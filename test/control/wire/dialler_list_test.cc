@@ -5,10 +5,13 @@
 #include <gmock/gmock.h>
 
 #include "test/control/wire/dialler_fixture.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/certificates.h"
 
 namespace vpfs::control {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using test::FakeCoordinator;
@@ -111,7 +114,7 @@ TEST_F(DiallerListTest, WhenTheLeaderEndsTheOthersAreTriedFirst) {
   ASSERT_TRUE(stage);
   EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
   EXPECT_TRUE(answers(*stage));
-  EXPECT_TRUE(eventually([&] { return status().connected && status().address == path("c"); }));
+  EXPECT_TRUE(comes_true([&] { return status().connected && status().address == path("c"); }));
   EXPECT_EQ(status().problem, path("a") + ": it closed the connection");
 
   std::this_thread::sleep_for(60ms);
@@ -129,7 +132,7 @@ TEST_F(DiallerListTest, WhileAllAreAwayThereIsOneProblemAndAPauseAfterEachRound)
   const std::uint64_t before = status().dials;
   std::this_thread::sleep_for(500ms);
   EXPECT_LE(status().dials - before, 3U * 11U) << "50 ms is the shortest pause";
-  EXPECT_TRUE(eventually([&] { return status().dials >= 9; }));
+  EXPECT_TRUE(comes_true([&] { return status().dials >= 9; }));
   FakeCoordinator leader(path("b"));
   const auto stage = leader.greeted();
   ASSERT_TRUE(stage);
@@ -158,7 +161,7 @@ TEST_F(DiallerListTest, AReloadTakesOtherAddressesAndAConnectionToOneOfThemStays
   EXPECT_TRUE(shows_connected());
   config_.coordinators = {path("d"), path("a")};
   ASSERT_TRUE(port_->reload(config_));
-  EXPECT_TRUE(eventually([&] { return status().addresses == config_.coordinators; }));
+  EXPECT_TRUE(comes_true([&] { return status().addresses == config_.coordinators; }));
   EXPECT_TRUE(answers(*stage));
   EXPECT_EQ(status().address, path("a"));
   EXPECT_FALSE(fourth.accept(100ms));
@@ -168,11 +171,11 @@ TEST_F(DiallerListTest, AReloadTakesOtherAddressesAndAConnectionToOneOfThemStays
   EXPECT_TRUE(stage->closed_within());
   stage = fourth.greeted();
   ASSERT_TRUE(stage);
-  EXPECT_TRUE(eventually([&] { return status().connected && status().address == path("d"); }));
+  EXPECT_TRUE(comes_true([&] { return status().connected && status().address == path("d"); }));
 
   config_.coordinators = {path("d")};
   ASSERT_TRUE(port_->reload(config_));
-  EXPECT_TRUE(eventually([&] { return status().addresses == config_.coordinators; }));
+  EXPECT_TRUE(comes_true([&] { return status().addresses == config_.coordinators; }));
   EXPECT_TRUE(answers(*stage));
 }
 

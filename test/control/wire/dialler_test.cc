@@ -7,9 +7,12 @@
 #include <gmock/gmock.h>
 
 #include "test/control/wire/dialler_fixture.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::control {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using test::FakeCoordinator;
@@ -240,7 +243,7 @@ TEST_F(DiallerTest, AReloadMayChangeTheCoordinatorOrTakeItAway) {
   config_.coordinators.clear();
   ASSERT_TRUE(port_->reload(config_));
   EXPECT_TRUE(other->closed_within());
-  EXPECT_TRUE(eventually([&] { return !port_->coordinator(); }));
+  EXPECT_TRUE(comes_true([&] { return !port_->coordinator(); }));
   EXPECT_FALSE(second.accept(200ms));
 
   config_.coordinators = {path()};
@@ -250,7 +253,7 @@ TEST_F(DiallerTest, AReloadMayChangeTheCoordinatorOrTakeItAway) {
 
 TEST_F(DiallerTest, ThePauseGrowsWhileThereIsNoCoordinator) {
   open();
-  ASSERT_TRUE(eventually([&] { return status().dials >= 3; }));
+  ASSERT_TRUE(comes_true([&] { return status().dials >= 3; }));
   const std::uint64_t before = status().dials;
   std::this_thread::sleep_for(1s);
   EXPECT_LE(status().dials - before, 45U) << "25 ms is the shortest of long pauses";
@@ -263,7 +266,7 @@ TEST_F(DiallerTest, APortThatDialsEndsAtOnce) {
   std::vector<RawPeer> queue;
   for (int i = 0; i < 17; ++i) queue.emplace_back(path());
   open();
-  ASSERT_TRUE(eventually([&] { return status().dials >= 1; }));
+  ASSERT_TRUE(comes_true([&] { return status().dials >= 1; }));
   std::this_thread::sleep_for(20ms);
   const auto before = std::chrono::steady_clock::now();
   port_->stop();

@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 
 #include "test/control/wire/port_fixture.h"
+#include "test/support/comes_true.h"
 
 // What peers do that mean harm or are broken.
 namespace vpfs::control {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using test::RawPeer;
@@ -23,7 +26,7 @@ class PortAttackTest : public test::PortFixture {
     EXPECT_TRUE(answer) << answer.error().error.text();
   }
   void expect_all_gone() {
-    EXPECT_TRUE(eventually([&] { return port_->counters().connections == 0; }))
+    EXPECT_TRUE(comes_true([&] { return port_->counters().connections == 0; }))
         << port_->counters().connections;
   }
 };
@@ -98,7 +101,7 @@ TEST_F(PortAttackTest, ConnectionsBeyondTheBoundAreToldSo) {
   EXPECT_TRUE(refused.error().reached);
   EXPECT_THAT(refused.error().error.text(), HasSubstr("too many connections"));
   peers.pop_back();
-  EXPECT_TRUE(eventually([&] { return port_->counters().connections == 2; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().connections == 2; }));
   expect_served();
 }
 
@@ -114,7 +117,7 @@ TEST_F(PortAttackTest, APeerThatDoesNotReadIsClosed) {
   for (std::uint64_t id = 2; id < 200; ++id) slow.send(reload(id));
   expect_served();
   // It gets a part of what it asked for: the port stops reading before it has asked for much.
-  EXPECT_TRUE(eventually([&] { return port_->counters().slow == 1; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().slow == 1; }));
   EXPECT_LE(owner_.asked().size(), 2 * options_.limits.requests_in_flight + 1);
   EXPECT_TRUE(slow.closed_within());
   expect_all_gone();
@@ -133,7 +136,7 @@ TEST_F(PortAttackTest, AWatchThatIsNotReadDoesNotPileUp) {
   watch.set_id(2);
   watch.mutable_watch()->set_period_us(1);
   slow.send(watch);
-  EXPECT_TRUE(eventually([&] { return port_->counters().slow == 1; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().slow == 1; }));
   EXPECT_LE(owner_.asked().size(), 5U);
   expect_all_gone();
 }

@@ -49,15 +49,6 @@ class PortFixture : public ::testing::Test {
     return control::PortClient::connect({.path = config_.socket, .host = ""}, {});
   }
 
-  // Whether it holds within ten seconds.
-  static bool eventually(const std::function<bool()>& holds) {
-    for (int i = 0; i < 2000; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(5ms);
-    }
-    return false;
-  }
-
   static control::Envelope stats(std::uint64_t id) {
     control::Envelope request;
     request.set_id(id);

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "test/control/wire/port_fixture.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::control {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using test::RawPeer;
@@ -227,7 +230,7 @@ TEST_F(PortTest, AWatchComesUntilItsConnectionEnds) {
       EXPECT_TRUE(answer->has_stats_reply());
     }
   }
-  EXPECT_TRUE(eventually([&] { return port_->counters().connections == 0; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().connections == 0; }));
 }
 
 TEST_F(PortTest, ACyclesReportComesInOneWrite) {
@@ -254,10 +257,10 @@ TEST_F(PortTest, AnswersAfterTheConnectionAreDroppedAndChangesAreDoneAllTheSame)
   {
     auto raw = greeted();
     raw.send(reload(2));
-    ASSERT_TRUE(eventually([&] { return owner_.asked().size() == 1; }));
+    ASSERT_TRUE(comes_true([&] { return owner_.asked().size() == 1; }));
   }
   owner_.release();
-  EXPECT_TRUE(eventually([&] { return port_->counters().connections == 0; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().connections == 0; }));
   EXPECT_EQ(port_->audit().lines(), 1U);
 }
 
@@ -272,7 +275,7 @@ TEST_F(PortTest, AReaderHasABoundOfUnansweredRequestsOverAllItsConnections) {
       auto raw = greeted();
       for (std::uint64_t id = 1; id <= 4; ++id) raw.send(stats(id));
       const std::uint64_t before = 4ULL * static_cast<std::uint64_t>(i);
-      EXPECT_TRUE(eventually(
+      EXPECT_TRUE(comes_true(
           [&] { return owner_.asked().size() + port_->counters().too_many == before + 4; }));
     }
   }));
@@ -280,12 +283,12 @@ TEST_F(PortTest, AReaderHasABoundOfUnansweredRequestsOverAllItsConnections) {
   EXPECT_EQ(port_->counters().too_many, 6U);
   auto chief = greeted();
   chief.send(stats(1));
-  EXPECT_TRUE(eventually([&] { return owner_.asked().size() == 11; }))
+  EXPECT_TRUE(comes_true([&] { return owner_.asked().size() == 11; }))
       << "a caller that may change has no such limit";
   owner_.release();
   EXPECT_TRUE(run_as(kUser, kUser, [&] {
     auto raw = greeted();
-    EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(comes_true([&] {
       raw.send(stats(7));
       const auto answer = raw.receive();
       return answer && answer->has_stats_reply();
@@ -298,7 +301,7 @@ TEST_F(PortTest, AnswersAfterThePortIsGoneAreDropped) {
   open();
   auto raw = greeted();
   raw.send(reload(2));
-  ASSERT_TRUE(eventually([&] { return owner_.asked().size() == 1; }));
+  ASSERT_TRUE(comes_true([&] { return owner_.asked().size() == 1; }));
   port_.reset();
   owner_.release();
   EXPECT_TRUE(raw.closed_within());
@@ -313,7 +316,7 @@ TEST_F(PortTest, AnswersThatAreThereAreSentBeforeThePortEnds) {
   open();
   auto raw = greeted();
   raw.send(reload(2));
-  ASSERT_TRUE(eventually([&] { return owner_.asked().size() == 1; }));
+  ASSERT_TRUE(comes_true([&] { return owner_.asked().size() == 1; }));
   std::thread stopping([&] { port_->stop(); });
   const auto answer = raw.receive();
   stopping.join();
@@ -327,7 +330,7 @@ TEST_F(PortTest, APeerThatEndsItsOutputGetsItsAnswers) {
   auto raw = greeted();
   for (std::uint64_t id = 2; id < 30; ++id) raw.send(reload(id));
   raw.end_output();
-  ASSERT_TRUE(eventually([&] { return !owner_.asked().empty(); }));
+  ASSERT_TRUE(comes_true([&] { return !owner_.asked().empty(); }));
   owner_.release();
   std::set<std::uint64_t> answered;
   while (const auto answer = raw.receive()) answered.insert(answer->id());

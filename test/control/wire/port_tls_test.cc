@@ -2,10 +2,13 @@
 
 #include "net/tls.h"
 #include "test/control/wire/port_fixture.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/certificates.h"
 
 namespace vpfs::control {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using test::client_tls;
@@ -93,7 +96,7 @@ TEST_F(PortTlsTest, AReloadEndsConnectionsOfCertificatesThatAreNotListedAnyMore)
   EXPECT_TRUE(reader->ask(stats(0), kPatience));
   config_.readers.clear();
   EXPECT_TRUE(port_->reload(config_));
-  EXPECT_TRUE(eventually([&] { return port_->counters().connections == 0; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().connections == 0; }));
   EXPECT_FALSE(reader->ask(stats(0), kPatience));
 }
 
@@ -101,7 +104,7 @@ TEST_F(PortTlsTest, ExpiredAndForeignCertificatesAreRefusedAndToldSo) {
   open_tls();
   EXPECT_THAT(problem_of("expired"), HasSubstr("this side's certificate has expired"));
   EXPECT_THAT(problem_of("alien"), HasSubstr("does not know the authority"));
-  EXPECT_TRUE(eventually([&] { return port_->counters().handshakes == 2; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().handshakes == 2; }));
   EXPECT_TRUE(connect("ops"));
 }
 
@@ -131,7 +134,7 @@ TEST_F(PortTlsTest, AClientWithoutACertificateIsRefused) {
                          "127.0.0.1:" + std::to_string(address().port), "-CAfile",
                          certificates() / "ca.pem"});
   ASSERT_TRUE(openssl.wait());
-  EXPECT_TRUE(eventually([&] { return port_->counters().handshakes == 1; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().handshakes == 1; }));
   EXPECT_EQ(port_->counters().requests, 0U);
 }
 
@@ -160,7 +163,7 @@ TEST_F(PortTlsTest, AConnectionThatSaysNothingIsClosedInItsHandshakeAndAfterIt) 
                          certificates() / "ca.pem", "-cert", certificates() / "ops.pem", "-key",
                          certificates() / "ops.key"});
   ASSERT_TRUE(openssl.wait());
-  EXPECT_TRUE(eventually([&] { return port_->counters().connections == 0; }));
+  EXPECT_TRUE(comes_true([&] { return port_->counters().connections == 0; }));
   EXPECT_GE(port_->counters().silent, 1U);
 }
 

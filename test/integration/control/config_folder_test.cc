@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/live_proxy.h"
+#include "test/support/comes_true.h"
 #include "test/support/outcome.h"
 #include "test/support/places.h"
 
@@ -88,9 +89,7 @@ TEST_F(ConfigFolderProgram, APlanKnowsThem) {
   live_.run({"record", "start", "--size", "1MiB"});
   ProxiedLink link = live_.open();
   live_.serve(link, "a");
-  ASSERT_TRUE(LiveProxy::comes_true([&] {
-    return live_.data({"record", "show"})["written"] == 1;
-  }));
+  ASSERT_TRUE(comes_true([&] { return live_.data({"record", "show"})["written"] == 1; }));
   const std::string rules =
       live_.directory().write("set.yaml", "rules: [{name: a, match: 'jobid=a', vpfs: physics}]\n");
   const Outcome plan = live_.ctl({"rule", "plan", "-f", rules});

@@ -17,6 +17,7 @@
 
 #include "net/socket_options.h"
 #include "test/integration/control/coordinator_site.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/fake_stage.h"
 #include "test/support/control/raw_peer.h"
 #include "test/support/stall_watch.h"
@@ -49,7 +50,7 @@ TEST(CoordinatorPeers, AProxyThatHangsHoldsUpNoOtherAndComesBack) {
     std::this_thread::sleep_for(20ms);
   }
   hung.signal(SIGCONT);
-  EXPECT_TRUE(CoordinatorSite::comes_true([&] { return site.is_led(1, 1); }));
+  EXPECT_TRUE(comes_true([&] { return site.is_led(1, 1); }));
   const auto most = 15 + static_cast<double>(stalls.longest().count());
   coordinator.stop();
   const std::vector<Cycle> cycles = coordinator.cycles();

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/comes_true.h"
 #include "test/support/load_run.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
@@ -221,15 +222,6 @@ class CoordinatorSite {
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < size(); ++i) bytes += done(i, job);
     return bytes;
-  }
-  static bool comes_true(const std::function<bool()>& holds,
-                         std::chrono::milliseconds patience = 15s) {
-    const auto end = std::chrono::steady_clock::now() + patience;
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(20ms);
-    }
-    return true;
   }
 
  private:

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/coordinator_site.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/fake_coordinator.h"
 #include "test/support/control/fake_stage.h"
 #include "test/support/outcome.h"
@@ -50,8 +51,8 @@ class CoordinatorTest : public ::testing::Test {
   void expect_progress() {
     const std::uint64_t a = site_.done("a");
     const std::uint64_t b = site_.done("b");
-    EXPECT_TRUE(CoordinatorSite::comes_true([&] { return site_.done("a") > a; }));
-    EXPECT_TRUE(CoordinatorSite::comes_true([&] { return site_.done("b") > b; }));
+    EXPECT_TRUE(comes_true([&] { return site_.done("a") > a; }));
+    EXPECT_TRUE(comes_true([&] { return site_.done("b") > b; }));
   }
 
   CoordinatorSite site_{2, 50};
@@ -106,7 +107,7 @@ TEST(CoordinatorTotals, StatusNamesTheJobsWithoutAQueueAndWhereAndWhatWouldHelp)
     }
     return nlohmann::json();
   };
-  EXPECT_TRUE(CoordinatorSite::comes_true(
+  EXPECT_TRUE(comes_true(
       [&] {
         const nlohmann::json total = total_of("b");
         return !total.is_null() && total.value("why", "") == "keeps no queue at ds1";
@@ -193,7 +194,7 @@ TEST_F(CoordinatorTest, AnAggregatorThatCannotReadItsJournalTriesAgainToBeginALa
   EXPECT_TRUE(aggregator.running());
   write(aggregator.journal(), whole);
   // Each attempt has used a term up.
-  EXPECT_TRUE(CoordinatorSite::comes_true([&] {
+  EXPECT_TRUE(comes_true([&] {
     const nlohmann::json row = site_.coordinated(0);
     return row.contains("lease_us_left") && row["term"] >= 9;
   })) << aggregator.errors();

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/coordinator_site.h"
+#include "test/support/comes_true.h"
 #include "test/tools/vpfsctl/proxies.h"
 
 namespace vpfs::test {
@@ -41,7 +42,7 @@ constexpr auto kLongWait = 60s;
 class CoordinatorTree : public TestWithParam<const char*> {
  protected:
   static bool comes_true(const std::function<bool()>& holds) {
-    return CoordinatorSite::comes_true(holds, kLongWait);
+    return comes_true(holds, kLongWait);
   }
   template <typename Proxies>
   static bool of_each(const Proxies& proxies, const std::function<bool(std::size_t)>& holds) {

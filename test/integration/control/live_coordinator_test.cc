@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "test/integration/control/live_proxy.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {
@@ -43,8 +44,7 @@ TEST(LiveCoordinator, ARuleIsInForceAtEveryProxyAndAtOneThatComesLater) {
   later.proxy().kill();
   const LiveCoordinator site(
       {{"ds1", one.socket()}, {"ds2", other.socket()}, {"ds3", later.socket()}});
-  ASSERT_TRUE(
-      LiveProxy::comes_true([&] { return is_settled(site, "ds1") && is_settled(site, "ds2"); }));
+  ASSERT_TRUE(comes_true([&] { return is_settled(site, "ds1") && is_settled(site, "ds2"); }));
   const Outcome outcome =
       site.ctl({"rule", "start", "gold", "jobid=a", "weight=4", "total_rate=1GiB/s"});
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
@@ -55,7 +55,7 @@ TEST(LiveCoordinator, ARuleIsInForceAtEveryProxyAndAtOneThatComesLater) {
     EXPECT_THAT(each->rule("gold")["words"], Not(Contains("total_rate=1GiB/s")));
   }
   later.proxy().start();
-  EXPECT_TRUE(LiveProxy::comes_true([&] { return has(later, "gold"); }));
+  EXPECT_TRUE(comes_true([&] { return has(later, "gold"); }));
   site.run({"rule", "change", "gold", "weight=7"});
   for (const LiveProxy* each : {&one, &other, &later}) {
     EXPECT_THAT(each->rule("gold")["words"], Contains("weight=7"));
@@ -68,8 +68,7 @@ TEST(LiveCoordinator, RulesSurviveTheDeathOfTheCoordinatorAndOfAProxy) {
   LiveProxy one;
   LiveProxy other;
   LiveCoordinator site({{"ds1", one.socket()}, {"ds2", other.socket()}});
-  ASSERT_TRUE(
-      LiveProxy::comes_true([&] { return is_settled(site, "ds1") && is_settled(site, "ds2"); }));
+  ASSERT_TRUE(comes_true([&] { return is_settled(site, "ds1") && is_settled(site, "ds2"); }));
   site.run({"rule", "start", "gold", "jobid=a", "weight=4", "total_rate=1GiB/s"});
   site.run({"job", "start", "4711", "--nodes", "4", "--uid", "1000", "--clients", "127.0.0.1"});
   const std::uint64_t term = site.status()["term"];
@@ -79,8 +78,7 @@ TEST(LiveCoordinator, RulesSurviveTheDeathOfTheCoordinatorAndOfAProxy) {
   one.proxy().start();
   EXPECT_TRUE(has(one, "gold")) << "from its own journal: no coordinator ran";
   site.start();
-  ASSERT_TRUE(
-      LiveProxy::comes_true([&] { return is_settled(site, "ds1") && is_settled(site, "ds2"); }));
+  ASSERT_TRUE(comes_true([&] { return is_settled(site, "ds1") && is_settled(site, "ds2"); }));
   EXPECT_GT(site.status()["term"], term);
   EXPECT_TRUE(both_have(one, other, "gold"));
   const Json rules = site.answers({"rule", "list"})[0]["data"]["rules"];
@@ -92,14 +90,14 @@ TEST(LiveCoordinator, RulesSurviveTheDeathOfTheCoordinatorAndOfAProxy) {
   one.proxy().kill();
   site.run({"rule", "stop", "gold"});
   one.proxy().start();
-  EXPECT_TRUE(LiveProxy::comes_true([&] { return is_settled(site, "ds1"); }));
+  EXPECT_TRUE(comes_true([&] { return is_settled(site, "ds1"); }));
   EXPECT_FALSE(has(one, "gold"));
 }
 
 TEST(LiveCoordinator, WhatAProxyCannotDoIsToldByItsName) {
   LiveProxy one;
   const LiveCoordinator site({{"ds1", one.socket()}});
-  ASSERT_TRUE(LiveProxy::comes_true([&] { return is_settled(site, "ds1"); }));
+  ASSERT_TRUE(comes_true([&] { return is_settled(site, "ds1"); }));
   const Outcome outcome = site.ctl({"rule", "start", "x", "jobid=a", "class=interactive"});
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.errors, HasSubstr("ds1: "));
@@ -118,7 +116,7 @@ TEST(LiveCoordinator, ClientsTopAndStatShowAllProxies) {
   one.serve(first, "a");
   other.serve(second, "a");
   other.serve(second, "b");
-  ASSERT_TRUE(LiveProxy::comes_true([&] {
+  ASSERT_TRUE(comes_true([&] {
     return site.stage("ds1")["connected"] == true && site.stage("ds2")["connected"] == true;
   }));
   const Json who = site.answers({"who", "a"});
@@ -151,7 +149,7 @@ TEST(LiveCoordinator, ClientsTopAndStatShowAllProxies) {
   EXPECT_EQ(one.data({"stat"})["bypass"], false);
   EXPECT_EQ(other.data({"stat"})["bypass"], true);
   one.proxy().kill();
-  ASSERT_TRUE(LiveProxy::comes_true([&] { return site.stage("ds1")["connected"] == false; }));
+  ASSERT_TRUE(comes_true([&] { return site.stage("ds1")["connected"] == false; }));
   EXPECT_EQ(site.ctl({"stat"}).code, 4);
   EXPECT_EQ(site.ctl({"status"}).code, 4);
   EXPECT_THAT(site.ctl({"status"}).output, HasSubstr("ABSENT"));
@@ -170,15 +168,15 @@ TEST(LiveCoordinator, ARateOfTheWholeSiteBoundsTheJobInTheCycles) {
     }
     return Json(nullptr);
   };
-  ASSERT_TRUE(LiveProxy::comes_true([&] { return !job("job-a").is_null(); }));
+  ASSERT_TRUE(comes_true([&] { return !job("job-a").is_null(); }));
   site.run({"rule", "start", "job-{jobid}", "jobid=*", "total_rate=3MiB/s", "total_iops=2k"});
-  EXPECT_TRUE(LiveProxy::comes_true([&] { return job("job-a")["most"]["bytes"] == 3 << 20; }))
+  EXPECT_TRUE(comes_true([&] { return job("job-a")["most"]["bytes"] == 3 << 20; }))
       << "of its template, which the proxy has told";
   EXPECT_EQ(job("job-a")["most"]["operations"], 2000);
   EXPECT_EQ(job("job-b")["most"]["bytes"], 0) << "it has an entry of its own";
   EXPECT_EQ(job("job-b")["weight"], 9);
   site.run({"rule", "stop", "job-{jobid}"});
-  EXPECT_TRUE(LiveProxy::comes_true([&] { return job("job-a")["most"]["bytes"] == 0; }));
+  EXPECT_TRUE(comes_true([&] { return job("job-a")["most"]["bytes"] == 0; }));
 }
 
 TEST(LiveCoordinator, ARenamedAuditIsWrittenAnew) {
@@ -188,7 +186,7 @@ TEST(LiveCoordinator, ARenamedAuditIsWrittenAnew) {
   site.run({"rule", "start", "first", "jobid=a", "weight=2"});
   std::filesystem::rename(audit, site.folder() / "audit.1");
   site.signal(SIGUSR2);
-  ASSERT_TRUE(LiveProxy::comes_true([&] { return std::filesystem::exists(audit); }));
+  ASSERT_TRUE(comes_true([&] { return std::filesystem::exists(audit); }));
   site.run({"rule", "start", "second", "jobid=b", "weight=2"});
   EXPECT_THAT(read_text(audit), AllOf(HasSubstr("rule start second"), Not(HasSubstr("first"))));
   EXPECT_THAT(read_text(site.folder() / "audit.1"), Not(HasSubstr("second")));
@@ -199,7 +197,7 @@ TEST(LiveCoordinator, MetricsTellOfItsStages) {
   LiveProxy one;
   const LiveCoordinator site({{"ds1", one.socket()}, {"ds2", "/nowhere/ds2.sock"}}, "",
                              "http: '" + http.address() + "'");
-  ASSERT_TRUE(LiveProxy::comes_true([&] { return site.stage("ds1")["connected"] == true; }));
+  ASSERT_TRUE(comes_true([&] { return site.stage("ds1")["connected"] == true; }));
   const std::string metrics = http_get(http.number(), "/metrics");
   EXPECT_THAT(metrics, HasSubstr("vpfs_coordinator_stages{state=\"connected\"} 1"));
   EXPECT_THAT(metrics, HasSubstr("vpfs_coordinator_stages{state=\"absent\"} 1"));

@@ -7,6 +7,7 @@
 
 #include "test/integration/control/live_coordinator.h"
 #include "test/integration/control/live_proxy.h"
+#include "test/support/comes_true.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {
@@ -29,7 +30,7 @@ TEST(LivePast, AJobThatHasEndedIsExplainedWithTheRulesOfThen) {
   live.run({"rule", "start", "mine", "jobid=4711", "weight=7"});
   for (int i = 0; i < 5; ++i) live.serve(link, "4711");
   live.serve(link, "other");
-  ASSERT_TRUE(LiveProxy::comes_true([&] { return live.ctl({"why", "4711"}).code == 0; }));
+  ASSERT_TRUE(comes_true([&] { return live.ctl({"why", "4711"}).code == 0; }));
   live.run({"rule", "stop", "mine"});
 
   const Json past = live.data({"why", "4711"});
@@ -63,7 +64,7 @@ TEST(LivePast, AReloadForgetsNothing) {
   LiveProxy live;
   ProxiedLink link = live.open();
   live.serve(link, "a");
-  ASSERT_TRUE(LiveProxy::comes_true([&] { return live.ctl({"why", "a"}).code == 0; }));
+  ASSERT_TRUE(comes_true([&] { return live.ctl({"why", "a"}).code == 0; }));
   live.run({"reload"});
   EXPECT_EQ(find(live.data({"why", "a"}), "job-a")["operations"], 1);
 }
@@ -75,7 +76,7 @@ TEST(LivePast, ARestartForgetsNothingWithAFile) {
   {
     ProxiedLink link = live.open();
     for (int i = 0; i < 3; ++i) live.serve(link, "a");
-    ASSERT_TRUE(LiveProxy::comes_true([&] { return live.ctl({"why", "a"}).code == 0; }));
+    ASSERT_TRUE(comes_true([&] { return live.ctl({"why", "a"}).code == 0; }));
   }
   for (int restart = 0; restart < 2; ++restart) {
     EXPECT_EQ(live.proxy().process().stop().code, 0);
@@ -95,7 +96,7 @@ TEST(LivePast, TheLedgerHasWhatALimitHeldAlsoAfterARestart) {
   live.run({"rule", "start", "slow", "jobid=a", "rate=16KiB/s", "burst=1KiB"});
   {
     ProxiedLink link = live.open();
-    ASSERT_TRUE(LiveProxy::comes_true([&] {
+    ASSERT_TRUE(comes_true([&] {
       live.serve(link, "a");
       return live.data({"ledger"})["entries"].size() > 0;
     }));
@@ -123,7 +124,7 @@ TEST(LivePast, ProxiesOfASiteAreAddedUp) {
   one.serve(first, "a");
   other.serve(second, "a");
   other.serve(second, "a");
-  ASSERT_TRUE(LiveProxy::comes_true([&] {
+  ASSERT_TRUE(comes_true([&] {
     return site.stage("ds1")["connected"] == true && site.stage("ds2")["connected"] == true &&
            one.ctl({"why", "a"}).code == 0 && other.ctl({"why", "a"}).code == 0;
   }));

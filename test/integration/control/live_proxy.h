@@ -74,11 +74,6 @@ class LiveProxy {
     ADD_FAILURE() << "no rule " << name;
     return {};
   }
-  template <typename Is>
-  [[nodiscard]] static bool comes_true(Is is) {
-    for (int i = 0; i < 400 && !is(); ++i) std::this_thread::sleep_for(50ms);
-    return is();
-  }
 
   // A request of this job, from the client to the server and back.
   void serve(ProxiedLink& link, const std::string& job) {

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 
 #include "test/integration/control/live_proxy.h"
+#include "test/support/comes_true.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {
@@ -32,9 +33,7 @@ class LiveRecording : public ::testing::Test {
   }
   // A client may have its answer before its request has ended in the stage.
   void wait_for(int requests) {
-    EXPECT_TRUE(LiveProxy::comes_true([&] {
-      return live_.data({"record", "show"})["written"] == requests;
-    }));
+    EXPECT_TRUE(comes_true([&] { return live_.data({"record", "show"})["written"] == requests; }));
   }
   // By their arrivals: those of different workers end in any order.
   std::vector<Json> requests() {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "test/integration/control/live_proxy.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {
@@ -25,7 +26,7 @@ TEST(LiveRules, ARuleIsStartedChangedAndStoppedUnderRequests) {
   ProxiedLink link = live.open();
   live.serve(link, "a");
   live.run({"rule", "start", "night", "jobid=a", "weight=4"});
-  ASSERT_TRUE(LiveProxy::comes_true([&] {
+  ASSERT_TRUE(comes_true([&] {
     live.serve(link, "a");
     return live.rule("night")["hits"] > 0;
   }));
@@ -130,7 +131,7 @@ TEST(LiveRules, ASetIsAppliedWithItsDifferenceAndGoesBackByItself) {
   live.run({"rule", "apply", "-f", file, "--confirm", "2s"});
   EXPECT_THAT(live.rules(), ElementsAre("new", "jobs", "default"));
   EXPECT_EQ(live.ctl({"rule", "start", "x", "jobid=x"}).code, 1) << "the set waits";
-  EXPECT_TRUE(LiveProxy::comes_true([&] { return live.rules().front() == "old"; }));
+  EXPECT_TRUE(comes_true([&] { return live.rules().front() == "old"; }));
   EXPECT_THAT(live.rules(), ElementsAre("old", "jobs", "default"));
   live.run({"rule", "apply", "-f", file, "--confirm", "60s"});
   live.run({"rule", "confirm"});
@@ -158,7 +159,7 @@ TEST(LiveRules, ForEndsARuleByItself) {
   live.run({"rule", "start", "short", "jobid=a", "weight=4", "for=2s"});
   EXPECT_THAT(live.rules(), ElementsAre("short", "jobs", "default"));
   EXPECT_GT(live.rule("short")["until_at"], 0);
-  EXPECT_TRUE(LiveProxy::comes_true([&] { return live.rules().front() == "jobs"; }));
+  EXPECT_TRUE(comes_true([&] { return live.rules().front() == "jobs"; }));
   live.proxy().kill();
   live.proxy().start();
   EXPECT_THAT(live.rules(), ElementsAre("jobs", "default"));
@@ -169,7 +170,7 @@ TEST(LiveRules, AShadowRuleHoldsNothingAndSaysWhatItWouldHold) {
   live.run({"rule", "start", "limit", "jobid=a", "rate=1KiB/s", "mode=shadow"});
   ProxiedLink link = live.open();
   const auto begun = std::chrono::steady_clock::now();
-  ASSERT_TRUE(LiveProxy::comes_true([&] {
+  ASSERT_TRUE(comes_true([&] {
     live.serve(link, "a");
     return live.rule("limit")["would_hold"].value("requests", 0) > 0;
   }));
@@ -211,7 +212,7 @@ TEST(LiveRules, BypassSurvivesTheDeathOfTheProxyAndEndsByItself) {
   live.run({"bypass", "on", "for=3s"});
   live.proxy().kill();
   live.proxy().start();
-  EXPECT_TRUE(LiveProxy::comes_true([&] { return live.data({"stat"})["bypass"] == false; }));
+  EXPECT_TRUE(comes_true([&] { return live.data({"stat"})["bypass"] == false; }));
 }
 
 TEST(LiveRules, ExemptRequestsAreNeverHeld) {

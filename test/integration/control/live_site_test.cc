@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "test/integration/control/live_proxy.h"
+#include "test/support/comes_true.h"
 #include "test/support/outcome.h"
 #include "test/support/places.h"
 
@@ -78,7 +79,7 @@ TEST(LiveSite, ARegisteredJobGivesItsClientsAnIdentityThatTheWireDoesNotShow) {
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.server.send(getattr_response(900)));
   ASSERT_TRUE(link.client.receive());
-  ASSERT_TRUE(LiveProxy::comes_true([&] {
+  ASSERT_TRUE(comes_true([&] {
     live.serve(link, "");
     return live.rule("job:4711")["hits"] > 0;
   }));
@@ -182,7 +183,7 @@ TEST(LiveSite, MetricsHaveLiveRulesAndReadinessEndsWithADrain) {
   LiveProxy live(16, "http: '" + http.address() + "'");
   live.run({"rule", "start", "night", "jobid=a", "weight=4"});
   ProxiedLink link = live.open();
-  ASSERT_TRUE(LiveProxy::comes_true([&] {
+  ASSERT_TRUE(comes_true([&] {
     live.serve(link, "a");
     return live.rule("night")["hits"] > 0;
   }));

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/members_site.h"
+#include "test/support/comes_true.h"
 #include "test/support/load_run.h"
 #include "test/support/process.h"
 
@@ -68,7 +69,7 @@ TEST_F(DiallingMembersTest, OnlyTheStagesOfOneThatDiesDialAnother) {
   for (const auto& [index, part] : after) EXPECT_THAT(part, IsSupersetOf(before.at(index)));
 
   member(*victim).start();
-  ASSERT_TRUE(CoordinatorSite::comes_true([&] { return parts() == before; }));
+  ASSERT_TRUE(comes_true([&] { return parts() == before; }));
   EXPECT_TRUE(each_is_served_once(view + 2));
   load.expect_good_stop();
 }

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/integration/control/standby_site.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 
@@ -76,7 +77,7 @@ class MembersTest : public ::testing::Test {
   }
   // Waits until each stage has a lease of one member, with a term from `least` on.
   bool each_is_served_once(std::uint64_t least) {
-    return CoordinatorSite::comes_true([&] {
+    return comes_true([&] {
       for (std::size_t i = 0; i < kStages; ++i) {
         if (epoch_of(i) < least) return false;
       }
@@ -93,7 +94,7 @@ class MembersTest : public ::testing::Test {
   }
   // How long it took until all stages were led with that epoch or a later one.
   std::chrono::milliseconds until_led(std::uint64_t epoch, StandbySite::Clock::time_point from) {
-    EXPECT_TRUE(CoordinatorSite::comes_true([&] {
+    EXPECT_TRUE(comes_true([&] {
       for (std::size_t i = 0; i < kStages; ++i) {
         if (epoch_of(i) < epoch) return false;
       }
@@ -106,8 +107,7 @@ class MembersTest : public ::testing::Test {
     coordinators_->start_all();
     const auto leader = coordinators_->leader(1);
     EXPECT_TRUE(leader);
-    EXPECT_TRUE(
-        CoordinatorSite::comes_true([&] { return members_of(*leader).size() == kCoordinators; }));
+    EXPECT_TRUE(comes_true([&] { return members_of(*leader).size() == kCoordinators; }));
     EXPECT_TRUE(each_is_served_once(view_of(*leader)));
     return *leader;
   }

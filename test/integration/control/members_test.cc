@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/members_site.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {
@@ -27,7 +28,7 @@ TEST_F(MembersTest, EachServesAPartAndTheLeaderDividesBetweenThem) {
   // Stages are reached through the leader, with rules and all else.
   const Outcome rule = coordinators_->ctl({"rule", "start", "night", "jobid=night", "weight=3"});
   ASSERT_EQ(rule.code, 0) << rule.text();
-  EXPECT_TRUE(CoordinatorSite::comes_true([&] {
+  EXPECT_TRUE(comes_true([&] {
     for (std::size_t i = 0; i < kStages; ++i) {
       const Outcome list =
           outcome_of({program("vpfsctl"), "rule", "list", "--proxy", site_.socket(i)});
@@ -111,8 +112,7 @@ TEST_F(MembersTest, AnotherLeadsWhenTheLeaderDiesAndOnlyItsStagesMove) {
       for (const std::string& stage : part) EXPECT_TRUE(after[index].contains(stage)) << stage;
     }
     member(leader).start();
-    ASSERT_TRUE(
-        CoordinatorSite::comes_true([&] { return members_of(*next).size() == kCoordinators; }));
+    ASSERT_TRUE(comes_true([&] { return members_of(*next).size() == kCoordinators; }));
     ASSERT_TRUE(each_is_served_once(view_of(*next)));
     leader = *next;
   }
@@ -148,8 +148,7 @@ TEST_F(MembersTest, ALeaderThatHangsIsFollowedWithinTheLease) {
   member(leader).signal(SIGCONT);
   const auto next = coordinators_->leader(term + 1);
   ASSERT_TRUE(next);
-  ASSERT_TRUE(
-      CoordinatorSite::comes_true([&] { return members_of(*next).size() == kCoordinators; }));
+  ASSERT_TRUE(comes_true([&] { return members_of(*next).size() == kCoordinators; }));
   ASSERT_TRUE(each_is_served_once(view_of(*next)));
   EXPECT_EQ(parts(), before);
 }
@@ -163,8 +162,7 @@ TEST_F(MembersTest, WithoutTheStoreItGoesOnUntilTheLeaseEnds) {
   std::filesystem::rename(away, shared());
   const auto next = coordinators_->leader(term + 1);
   ASSERT_TRUE(next);
-  ASSERT_TRUE(
-      CoordinatorSite::comes_true([&] { return members_of(*next).size() == kCoordinators; }));
+  ASSERT_TRUE(comes_true([&] { return members_of(*next).size() == kCoordinators; }));
   ASSERT_TRUE(each_is_served_once(view_of(*next)));
 }
 

@@ -22,6 +22,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/standby_site.h"
+#include "test/support/comes_true.h"
 #include "test/support/etcd_cluster.h"
 
 namespace vpfs::test {
@@ -174,7 +175,7 @@ TEST_P(StandbyChaos, NothingIsLostAndTheSumHolds) {
     some_time(1000);
   }
   const auto last = Clock::now();
-  EXPECT_TRUE(CoordinatorSite::comes_true([&] { return all_have_leases(); }, kLedAgain));
+  EXPECT_TRUE(comes_true([&] { return all_have_leases(); }, kLedAgain));
   const auto led = std::chrono::duration_cast<milliseconds>(Clock::now() - last);
   for (const auto& [what, times] : faults_) std::cout << times << " times: " << what << "\n";
   std::cout << answered_.size() << " of " << asked_ << " changes answered; caps of at most "
@@ -184,7 +185,7 @@ TEST_P(StandbyChaos, NothingIsLostAndTheSumHolds) {
   EXPECT_GT(caps_seen_, 0);
   EXPECT_GT(answered_.size(), 0U);
   Outcome list;
-  EXPECT_TRUE(CoordinatorSite::comes_true([&] {
+  EXPECT_TRUE(comes_true([&] {
     list = coordinators_->ctl({"rule", "list"});
     return list.ok();
   }));

@@ -13,6 +13,7 @@
 
 #include "test/integration/control/coordinator_site.h"
 #include "test/integration/control/http_get.h"
+#include "test/support/comes_true.h"
 #include "test/support/outcome.h"
 
 namespace vpfs::test {
@@ -69,7 +70,7 @@ class StandbySite {
   [[nodiscard]] std::optional<std::size_t> leader(std::uint64_t least_term,
                                                   std::chrono::milliseconds patience = 20s) {
     std::optional<std::size_t> found;
-    (void)CoordinatorSite::comes_true(
+    (void)comes_true(
         [&] {
           for (std::size_t i = 0; i < size(); ++i) {
             if (leads_with(i) >= least_term) found = i;

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/standby_site.h"
+#include "test/support/comes_true.h"
 #include "test/support/etcd_cluster.h"
 
 namespace vpfs::test {
@@ -210,7 +211,7 @@ TEST_P(Standbys, AStoreThatIsAwayEndsTheOfficeAndNoIo) {
   EXPECT_TRUE(coordinators.member(*first).logs(fmt::format("term {} is over: ", term)));
   EXPECT_TRUE(site_.all_are_alone());
   const std::uint64_t done = site_.done("a");
-  EXPECT_TRUE(CoordinatorSite::comes_true([&] { return site_.done("a") > done; }));
+  EXPECT_TRUE(comes_true([&] { return site_.done("a") > done; }));
   give_store_back();
   const auto next = coordinators.leader(term + 1);
   ASSERT_TRUE(next);

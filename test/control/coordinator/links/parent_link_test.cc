@@ -17,11 +17,14 @@
 #include "base/system_clock.h"
 #include "control/wire/protocol.h"
 #include "net/ready_set.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/fake_coordinator.h"
 #include "test/support/process.h"
 
 namespace vpfs::coordinator {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using test::FakeCoordinator;
@@ -76,21 +79,14 @@ class ParentLinkTest : public ::testing::Test, private ParentLink::ParentHandler
   [[nodiscard]] ParentLink::Status status() {
     return on_thread([this] { return link_->status(); });
   }
-  static bool eventually(const std::function<bool()>& holds) {
-    for (int i = 0; i < 2000; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(5ms);
-    }
-    return false;
-  }
   [[nodiscard]] bool is_connected_to(const std::string& name) {
-    return eventually([&] {
+    return comes_true([&] {
       const ParentLink::Status now = status();
       return now.is_connected && now.address == path(name);
     });
   }
   [[nodiscard]] bool shows_problem(const std::string& text) {
-    return eventually([&] { return status().problem.find(text) != std::string::npos; });
+    return comes_true([&] { return status().problem.find(text) != std::string::npos; });
   }
 
  private:

@@ -6,10 +6,13 @@
 
 #include "net/socket_options.h"
 #include "test/control/coordinator/links_fixture.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/raw_peer.h"
 
 namespace vpfs::coordinator {
 namespace {
+
+using test::comes_true;
 
 using namespace std::chrono_literals;
 using control::Envelope;
@@ -304,7 +307,7 @@ TEST_F(StageLinksTest, RequestsAreAnsweredOnceOrGivenUp) {
     });
   };
   const auto has = [&](std::size_t count) {
-    return eventually([&] {
+    return comes_true([&] {
       const std::lock_guard lock(mutex);
       return answers.size() == count;
     });
