@@ -42,7 +42,7 @@ constexpr auto kLongWait = 60s;
 class CoordinatorTree : public TestWithParam<const char*> {
  protected:
   static bool comes_true(const std::function<bool()>& holds) {
-    return comes_true(holds, kLongWait);
+    return test::comes_true(holds, kLongWait);
   }
   template <typename Proxies>
   static bool of_each(const Proxies& proxies, const std::function<bool(std::size_t)>& holds) {
