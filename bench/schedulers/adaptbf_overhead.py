@@ -62,7 +62,7 @@ def check_overhead(rows: Sequence[Row]) -> list[Row]:
             " %",
         ),
         one_at_most(
-            "overhead (ours): the longest call that ends a period",
+            "overhead (ours): the longest call of a period, median",
             LONGEST_CALL_US,
             max(row["longest_call_us"] for row in rows),
             " us",

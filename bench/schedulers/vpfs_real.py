@@ -68,7 +68,9 @@ SETTINGS = {
     "clients": CLIENTS,
     "hosts": "the servers with their proxies, and each application, in a network namespace",
     "depth of each proxy": f"{DEPTH} requests, {DEPTH_BYTES}",
-    "rates": "of one application: IOR's own; of two: what proxies counted while both ran",
+    "rates": "of one application, and of two without proxies: IOR's own; of two through proxies: "
+    "what these counted while both ran",
+    "reads": "what the hosts of the servers have in memory counts: rates of directories may not",
 }
 
 
@@ -308,8 +310,11 @@ class Site:
                     samples.append((now, {name: moved[name] - before[name] for name in moved}))
             for name, each in running.items():
                 self._check(name, each.returncode)
-        own_rates = {name: self._own_rate(name, options[name]) for name in options}
-        return rates_between(samples) if is_counted else own_rates
+        if not is_counted:
+            return {name: self._own_rate(name, options[name]) for name in options}
+        if not (rates := rates_between(samples)):
+            raise Problem("both applications did not run beside each other for long enough")
+        return rates
 
     def _command(self, case: Case, name: str, options: Sequence[str]) -> list[str]:
         variables = {"PVFS2TAB_FILE": self._table(case.path)}
@@ -364,8 +369,9 @@ def opened(binaries: pathlib.Path, work: pathlib.Path, client: str) -> Iterator[
         devices = []
         for index in range(SERVERS):
             below = work / f"below{index}"
-            below.mkdir(parents=True, exist_ok=True)
             stack.callback(shutil.rmtree, below, ignore_errors=True)  # gigabytes
+            shutil.rmtree(below, ignore_errors=True)  # of a run that was killed
+            below.mkdir(parents=True)
             _, place = stack.enter_context(
                 directory_mounted(
                     mounts, f"device{index}", DEVICE.format(rate=RATES[client]), below
@@ -373,5 +379,7 @@ def opened(binaries: pathlib.Path, work: pathlib.Path, client: str) -> Iterator[
             )
             devices.append(place)
         hosts = stack.enter_context(Network([HOST, "a", "b"]))
+        # pvfs2-server makes no file system where there is one.
+        shutil.rmtree(work / "site", ignore_errors=True)
         programs = stack.enter_context(Programs(binaries, work / "site"))
         yield Site(programs, hosts, client, devices)

@@ -99,6 +99,7 @@ Result<void> Coordinator::open(const Parts& parts) {
                                         .store = parts.store,
                                         .lost = [over = parts.over] { over(kAnotherLeads); },
                                         .store_problem = parts.store_problem,
+                                        .confirm = parts.confirm,
                                         .own_part = parts.own_part},
                                        parts.records);
   VPFS_TRY(site);

@@ -25,6 +25,7 @@
 #include "control/metrics/own_part.h"
 #include "control/site/site_administration.h"
 #include "control/site/site_numbers.h"
+#include "control/site/site_reads.h"
 #include "control/store/state_store.h"
 #include "control/store/store_thread.h"
 
@@ -57,6 +58,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
     LaterTerm::Begin begin_later_term = {};
     Duration later_term_after = {};
     std::function<std::string()> store_problem;  // what the store did not do last; "": it works
+    SiteReads::Confirm confirm = {};             // as SiteAdministration::Parts has it
     control::OwnPart* own_part = nullptr;        // as SiteAdministration::Parts has it
     std::optional<ServedPart> part = {};         // of a member
     bool leads_members = false;                  // its stages are members

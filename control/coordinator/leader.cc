@@ -37,6 +37,7 @@ Result<std::unique_ptr<Leader>> Leader::make(const Parts& parts) {
                          .begin_later_term = std::move(begin_later_term),
                          .later_term_after = parts.later_term_after.value_or(Duration::zero()),
                          .store_problem = [&office] { return office.trouble(); },
+                         .confirm = office.confirmation(),
                          .own_part = parts.own_part,
                          .leads_members = leader->config_.members.has_value(),
                          .gone_member = elected.gone_member});

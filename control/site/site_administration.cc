@@ -59,7 +59,7 @@ std::optional<control::Error> not_here(const Config& config) {
 }
 
 control::Error leads_no_more() {
-  return make_error(control::Error::UNAVAILABLE, "leader", "this coordinator leads no more");
+  return make_error(control::Error::UNAVAILABLE, "leader", "this coordinator no longer leads");
 }
 
 // Answers with `reply`, and with what stages say of the change.
@@ -91,6 +91,7 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       store_(parts.store),
       store_problem_(parts.store_problem),
       own_part_(parts.own_part),
+      reads_(context_, clock_, parts.confirm, SiteReads::Limits()),
       jobs_(state_),
       stages_(context_, clock_),
       forward_(stages_, links_),
@@ -108,7 +109,7 @@ Result<std::unique_ptr<SiteAdministration>> SiteAdministration::open(
 }
 
 Result<void> SiteAdministration::load(const control::StateStore::Loaded& records,
-                                      const std::function<void()>& lost) {
+                                      std::function<void()> lost) {
   std::vector<std::string> notes;
   auto live = control::LiveState::replay(records, grammar_, wall_clock_now(), notes);
   if (!live) {
@@ -119,8 +120,7 @@ Result<void> SiteAdministration::load(const control::StateStore::Loaded& records
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
   rules_ = std::make_unique<control::RuleAdministration>(*live_, names_, wall_clock_now);
   book_ = std::make_unique<SiteBook>(context_, clock_, store_, *live_, *rules_, live_->is_behind(),
-                                     lost, SiteBook::Limits());
-  reads_ = std::make_unique<SiteReads>(context_, clock_, store_, lost, SiteReads::Limits());
+                                     std::move(lost), SiteBook::Limits());
   use_composed();
   return {};
 }
@@ -162,7 +162,7 @@ void SiteAdministration::start() {
 void SiteAdministration::stop() {
   if (std::exchange(is_stopped_, true)) return;
   if (book_ != nullptr) book_->stop();
-  if (reads_ != nullptr) reads_->stop();
+  reads_.stop();
   stages_.stop();
   timer_.cancel();
   if (port_ != nullptr) port_->stop();
@@ -252,9 +252,9 @@ void SiteAdministration::answer_rule(const Envelope& request, const Caller& call
   if (control::RuleAdministration::changes_book(request)) {
     return change(request, caller, answer, read);
   }
-  reads_->ask([this, request, caller, answer, number = live_->book().state().number,
-               read = std::make_shared<control::ReadRequest>(std::move(read))](
-                  SiteReads::Standing standing) {
+  reads_.ask([this, request, caller, answer, number = live_->book().state().number,
+              read = std::make_shared<control::ReadRequest>(std::move(read))](
+                 SiteReads::Standing standing) {
     // What was read counts for the book as it was then.
     if (number != live_->book().state().number) *read = {};
     tell_rules(request, caller, answer, *read, standing);
@@ -298,7 +298,7 @@ void SiteAdministration::answer_job(const Envelope& request, const Caller& calle
   if (const auto why = changes(request) ? not_here(config_) : std::nullopt) return answer(*why);
   control::ReadRequest nothing;
   if (changes(request)) return change(request, caller, answer, nothing);
-  reads_->ask([this, caller, answer](SiteReads::Standing standing) {
+  reads_.ask([this, caller, answer](SiteReads::Standing standing) {
     if (standing == SiteReads::Standing::lost) return answer(leads_no_more());
     Envelope reply;
     *reply.mutable_job_reply() = rules_->list_jobs(caller);

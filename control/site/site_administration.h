@@ -52,6 +52,7 @@ class SiteAdministration final : private control::Owner {
     control::StoreCaller& store;
     std::function<void()> lost;  // called when the store says that another coordinator leads
     std::function<std::string()> store_problem;  // what it did not do last; "": it works
+    SiteReads::Confirm confirm = {};             // the office; null: no other one can lead
     control::OwnPart* own_part =
         nullptr;  // told of with the status and the metrics; null: there is none
   };
@@ -93,7 +94,7 @@ class SiteAdministration final : private control::Owner {
  private:
   explicit SiteAdministration(const Parts& parts);
   [[nodiscard]] Result<void> load(const control::StateStore::Loaded& records,
-                                  const std::function<void()>& lost);
+                                  std::function<void()> lost);
   [[nodiscard]] Result<void> open_ports();
 
   // control::Owner, on the threads of the ports.
@@ -110,7 +111,7 @@ class SiteAdministration final : private control::Owner {
               const control::Answer& answer, control::ReadRequest& read);
   void answer_rule(const control::Envelope& request, const control::Caller& caller,
                    const control::Answer& answer, control::ReadRequest& read);
-  // Tells what the book has, or would have.
+  // Answers with what the book has, or would have after a change that is tried.
   void tell_rules(const control::Envelope& request, const control::Caller& caller,
                   const control::Answer& answer, control::ReadRequest& read,
                   SiteReads::Standing standing);
@@ -144,7 +145,7 @@ class SiteAdministration final : private control::Owner {
   std::unique_ptr<control::LiveState> live_;
   std::unique_ptr<control::RuleAdministration> rules_;
   std::unique_ptr<SiteBook> book_;
-  std::unique_ptr<SiteReads> reads_;
+  SiteReads reads_;
   SiteJobs jobs_;
   SiteStages stages_;
   SiteForward forward_;

@@ -1,5 +1,7 @@
 #include "control/site/site_reads.h"
 
+#include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -7,21 +9,21 @@ namespace vpfs::coordinator {
 
 using control::SiteStore;
 
-SiteReads::SiteReads(asio::io_context& context, const Clock& clock, control::StoreCaller& store,
-                     std::function<void()> lost, const Limits& limits)
+SiteReads::SiteReads(asio::io_context& context, const Clock& clock, Confirm confirm,
+                     const Limits& limits)
     : clock_(clock),
-      store_(store),
-      lost_(std::move(lost)),
+      confirm_(std::move(confirm)),
       limits_(limits),
       alarm_(context),
       pause_(context) {}
 
 void SiteReads::ask(Done done) {
   if (is_stopped_) return done(Standing::lost);
-  if (!store_.traits().has_standbys) return done(Standing::leads);
-  if (is_late_) return done(Standing::unknown);
-  waiting_.push_back(std::move(done));
-  if (waiting_.size() == 1) next();
+  if (!confirm_) return done(Standing::leads);
+  waiting_.push_back({.done = std::move(done), .until = clock_.now() + limits_.patience});
+  if (waiting_.size() > 1) return;  // the next confirmation is on its way
+  next();
+  set_alarm();
 }
 
 void SiteReads::next() {
@@ -37,33 +39,49 @@ void SiteReads::begin() {
   is_asking_ = true;
   next_at_ = clock_.now() + limits_.pause;
   asked_ = std::exchange(waiting_, {});
-  store_.ask([](SiteStore& store) { return store.confirm(); },
-             [this](const SiteStore::Outcome<void>& outcome) { answered(outcome); });
-  alarm_.expires_after(limits_.patience);
-  alarm_.async_wait([this, question = ++question_](std::error_code error) {
-    if (error || is_stopped_ || !is_asking_ || question != question_) return;
-    is_late_ = true;
-    tell(asked_, Standing::unknown);
-    tell(waiting_, Standing::unknown);
-  });
+  confirm_([this](const SiteStore::Outcome<void>& outcome) { answered(outcome); });
 }
 
 void SiteReads::answered(const SiteStore::Outcome<void>& outcome) {
-  is_asking_ = is_late_ = false;
-  alarm_.cancel();
+  is_asking_ = false;
   if (outcome) {
     tell(asked_, Standing::leads);
   } else if (outcome.error().why == SiteStore::Why::lost) {
-    lost_();
     tell(asked_, Standing::lost);
   } else {
-    tell(asked_, Standing::unknown);
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(asked_.begin()),
+                    std::make_move_iterator(asked_.end()));
+    asked_.clear();
   }
   next();
 }
 
-void SiteReads::tell(std::vector<Done>& to, Standing standing) {
-  for (const Done& each : std::exchange(to, {})) each(standing);
+void SiteReads::set_alarm() {
+  if (is_stopped_ || (asked_.empty() && waiting_.empty())) return;
+  TimePoint first = TimePoint::max();
+  for (const Readers* const each : {&asked_, &waiting_}) {
+    if (!each->empty()) first = std::min(first, each->front().until);
+  }
+  alarm_.expires_at(first);
+  alarm_.async_wait([this](std::error_code error) {
+    if (error || is_stopped_) return;
+    const TimePoint now = clock_.now();
+    tell_late(asked_, now);
+    tell_late(waiting_, now);
+    set_alarm();
+  });
+}
+
+void SiteReads::tell(Readers& to, Standing standing) {
+  for (const Reader& each : std::exchange(to, {})) each.done(standing);
+}
+
+void SiteReads::tell_late(Readers& to, TimePoint now) {
+  while (!to.empty() && to.front().until <= now) {
+    const Reader late = std::move(to.front());
+    to.pop_front();
+    late.done(Standing::unknown);
+  }
 }
 
 void SiteReads::stop() {

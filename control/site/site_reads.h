@@ -2,27 +2,26 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <vector>
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "base/clock.h"
-#include "control/store/store_thread.h"
+#include "control/store/site_store.h"
 
 namespace vpfs::coordinator {
 
-// Asks the store whether this coordinator still holds its office, before it tells what its book
-// has. A leader that another has taken for dead goes on for up to a lease, and lacks what is
-// changed meanwhile. Those that ask while a question is under way share the next one, and a
-// question begins a pause after the one before at the earliest: readers in a loop do not load the
-// store. Belongs to the coordinator's thread.
+// Has the office confirmed before the coordinator tells what its book has. A leader that another
+// has taken for dead goes on for up to a lease, and lacks what is changed meanwhile. Readers share
+// confirmations, and one begins a pause after the one before at the earliest: readers in a loop do
+// not load the store. Belongs to the coordinator's thread.
 class SiteReads {
  public:
   struct Limits {
-    Duration patience = std::chrono::seconds(1);     // of a reader
-    Duration pause = std::chrono::milliseconds(50);  // between the beginnings of two questions
+    Duration patience = std::chrono::seconds(1);      // of a reader
+    Duration pause = std::chrono::milliseconds(200);  // between the beginnings of confirmations
   };
   enum class Standing : std::uint8_t {
     leads,    // at some moment since it was asked: its book had all answered changes then
@@ -30,35 +29,42 @@ class SiteReads {
     lost,     // another coordinator has claimed the office
   };
   using Done = std::function<void(Standing)>;
+  // Confirms the office with a call of the store that begins later, and tells what came of it.
+  using Told = std::function<void(const control::SiteStore::Outcome<void>&)>;
+  using Confirm = std::function<void(Told)>;
 
-  // All outlive it. `lost` is called when the store says that another coordinator leads.
-  SiteReads(asio::io_context& context, const Clock& clock, control::StoreCaller& store,
-            std::function<void()> lost, const Limits& limits);
+  // All outlive it. `confirm` is null where no other coordinator can lead.
+  SiteReads(asio::io_context& context, const Clock& clock, Confirm confirm, const Limits& limits);
 
-  // Calls `done` once: at once where the store serves one coordinator alone, and otherwise within
-  // the patience and a pause.
+  // Calls `done` once: at once where no other can lead, and otherwise within the patience. What the
+  // store does not do is tried again until then.
   void ask(Done done);
   // Nothing more is asked. Those that wait are told `lost`.
   void stop();
 
  private:
-  // Asks for those that wait, as soon as it may.
+  struct Reader {
+    Done done;
+    TimePoint until;
+  };
+  using Readers = std::deque<Reader>;  // in the order in which they came
+
+  // Confirms for those that wait, as soon as it may.
   void next();
   void begin();
   void answered(const control::SiteStore::Outcome<void>& outcome);
-  void tell(std::vector<Done>& to, Standing standing);
+  void set_alarm();
+  static void tell(Readers& to, Standing standing);
+  static void tell_late(Readers& to, TimePoint now);
 
   const Clock& clock_;
-  control::StoreCaller& store_;
-  const std::function<void()> lost_;
+  const Confirm confirm_;
   const Limits limits_;
-  std::vector<Done> asked_;     // for them the store is asked now
-  std::vector<Done> waiting_;   // for the next question
-  std::uint64_t question_ = 0;  // the number of the last one
+  Readers asked_;    // for them the office is being confirmed
+  Readers waiting_;  // for the next confirmation
   bool is_asking_ = false;
-  bool is_late_ = false;  // the question under way has taken longer than the patience
   bool is_stopped_ = false;
-  TimePoint next_at_ = {};  // no question begins before
+  TimePoint next_at_ = {};  // no confirmation begins before
   asio::steady_timer alarm_;
   asio::steady_timer pause_;
 };

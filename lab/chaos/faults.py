@@ -16,7 +16,7 @@ from lab.harness import STOP_PATIENCE
 from lab.network import CUT, LOSSY, REFUSED, SLOW, Network
 
 SHORT = 2  # seconds that a certificate is valid
-ENDING = 0.8  # seconds in which a program ends that could not write; no other fault hits it yet
+ENDING = 0.5  # seconds in which a program ends that could not write; no other fault hits it yet
 MISTAKES = (
     lambda text: text[: len(text) // 2],
     lambda text: text.replace('"sfq"', '"sfk"'),
@@ -140,13 +140,16 @@ class Faults:
 
     def _full(self, fault: Fault, until: float) -> None:
         (name,) = fault.targets
+        program = self._site.running[name]
         self._site.fill(name)
         if name in ETCD:  # it ends when it cannot write
             self._site.may_be_down.add(name)
 
         def look() -> None:
+            if self._site.running[name] is not program:  # another fault has replaced it
+                return
             self._site.may_be_down.discard(name)
-            if not self._site.running[name].running():
+            if not program.running():
                 self._site.start(name)
 
         self.later(until, lambda: self._site.make_room(name))

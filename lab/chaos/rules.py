@@ -131,7 +131,8 @@ class Administrators:
         if done.returncode == 0:
             seen = book_in(done.stdout) if action == READ else ()
             if seen is None:
-                self.uncertain += 1
+                with self._lock:
+                    self.uncertain += 1
                 return None
             operation = Operation(called_at, action, name, words, seen, answered_at)
         elif action == READ or is_without_effect(done.stderr):

@@ -62,6 +62,14 @@ class RowsTest(unittest.TestCase):
         self.assertEqual([row["of_direct"] for row in rows], [1.0, 0.98, 1.0, 1.0])
         self.assertAlmostEqual(rows[-1]["of_wanted"], 3.9 / 4)
 
+    def test_an_application_that_gets_nothing_misses_the_ratio(self) -> None:
+        for rates in ({"a": 100.0, "b": 0.0}, {"a": 0.0, "b": 100.0}):
+            ratio = vpfs.facts_of(rates)["ratio"]
+            self.assertEqual(self.rows(1.0, ratio)[-1]["of_wanted"], 0.0)
+            verdicts = {row["target"]: row["verdict"] for row in vpfs.judge(self.rows(1.0, ratio))}
+            self.assertEqual(verdicts["1:1 to 32:1: of the wanted ratio"], "missed")
+        self.assertIsNone(vpfs.facts_of({"a": 100.0})["ratio"])
+
     def test_targets_are_missed_by_what_is_below_them(self) -> None:
         def verdicts(rows: list[dict[str, object]]) -> dict[str, str]:
             return {row["target"].split(":")[0]: row["verdict"] for row in vpfs.judge(rows)}

@@ -55,24 +55,40 @@ bool Office::holds() {
   return !is_over_;
 }
 
+std::function<void(Office::Told)> Office::confirmation() {
+  if (!may_be_lost_) return nullptr;
+  return [this](Told told) { confirm_for(std::move(told)); };
+}
+
+void Office::confirm_for(Told told) {
+  if (is_over_) return;
+  next_.push_back(std::move(told));
+  if (!is_asking_) confirm();
+}
+
 void Office::confirm() {
   if (std::exchange(is_asking_, true)) return wait();
   tenure_.asks(clock_.now());
+  asked_ = std::exchange(next_, {});
   store_.ask([](SiteStore& store) { return store.confirm(); },
-             [this](const SiteStore::Outcome<void>& outcome) {
-               is_asking_ = false;
-               if (is_over_) return;
-               if (outcome) {
-                 tenure_.is_confirmed();
-                 if (!std::exchange(trouble_, "").empty()) spdlog::info("store: it answers again");
-               } else if (outcome.error().why == SiteStore::Why::lost) {
-                 return lost();
-               } else if (std::exchange(trouble_, outcome.error().text).empty()) {
-                 spdlog::error("store: {}; without it this coordinator leads until its lease ends",
-                               trouble_);
-               }
-               wait();
-             });
+             [this](const SiteStore::Outcome<void>& outcome) { confirmed(outcome); });
+  wait();
+}
+
+void Office::confirmed(const SiteStore::Outcome<void>& outcome) {
+  is_asking_ = false;
+  if (is_over_) return;
+  if (outcome) {
+    tenure_.is_confirmed();
+    if (!std::exchange(trouble_, "").empty()) spdlog::info("store: it answers again");
+  } else if (outcome.error().why == SiteStore::Why::lost) {
+    lost();
+  } else if (std::exchange(trouble_, outcome.error().text).empty()) {
+    spdlog::error("store: {}; without it this coordinator leads until its lease ends", trouble_);
+  }
+  for (const Told& each : std::exchange(asked_, {})) each(outcome);
+  if (is_over_ || is_asking_) return;
+  if (!next_.empty()) return confirm();
   wait();
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
@@ -27,6 +28,10 @@ class Office {
   void stop();
   // Whether the leader may send a cycle. A process that was stopped for a while finds out here.
   [[nodiscard]] bool holds();
+  // Confirms for others too, with a call that begins after they have asked; it counts like any
+  // other. They are told in the leader's thread, none after stop(). Null: it cannot be lost.
+  using Told = std::function<void(const control::SiteStore::Outcome<void>&)>;
+  [[nodiscard]] std::function<void(Told)> confirmation();
   // The leader may not go on.
   void end(const std::string& why);
 
@@ -36,7 +41,9 @@ class Office {
 
  private:
   void confirm_at_once();
+  void confirm_for(Told told);
   void confirm();
+  void confirmed(const control::SiteStore::Outcome<void>& outcome);
   void wait();
   void lost() { end("another coordinator leads"); }
 
@@ -48,7 +55,9 @@ class Office {
   const bool may_be_lost_;
   asio::steady_timer timer_;
   bool is_asking_ = false;
-  std::string trouble_;  // is in the log
+  std::vector<Told> asked_;  // by what is being asked
+  std::vector<Told> next_;   // by what is asked next
+  std::string trouble_;      // is in the log
   bool is_over_ = false;
 };
 
