@@ -50,6 +50,7 @@ PERIOD = 0.05
 STRIP = 64 << 10
 INTERVAL = 0.1
 LONGEST = 120.0
+DONE = 0.99  # of its amount, at least: processes end between two requests
 PATH = "px"
 CONTROLS = {
     "none": "fifo: first come, first served",
@@ -129,7 +130,11 @@ def measure(
             until_done=True,
         )
         check_errors(result)
-        return Run(result, scale)
+        run = Run(result, scale)
+        late = [job.name for job in JOBS if run.moved(job) < DONE * job.amount * scale]
+        if late:
+            raise Problem(f"not done within {LONGEST:g} s: {', '.join(late)}")
+        return run
 
 
 @dataclasses.dataclass

@@ -72,7 +72,7 @@ class AdapTbf final : public Policy {
   [[nodiscard]] StatusFields server(TimePoint now) const override;
   [[nodiscard]] Loans loans(AppId app) const override;
 
-  // Whether calls that follow have a part of the end of a period to do.
+  // Whether the end of a period is still being carried out, by the calls that follow.
   [[nodiscard]] bool is_ending_period() const { return ending_ != Ending::done; }
 
  private:
