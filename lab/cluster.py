@@ -191,6 +191,10 @@ class Cluster:
         """The status file of a front's proxy before that server."""
         return self._programs.work / f"{self._prefix}{path}{index}.status.json"
 
+    def status_files(self, path: str) -> list[pathlib.Path]:
+        """Those of all proxies of a front that runs."""
+        return [self.status_file(path, index) for index in range(len(self.running[path]))]
+
     def _start_proxy(self, front: Front, index: int, listen: int, upstream: int) -> Program:
         name = f"{self._prefix}{front.name}{index}"
         config = front.proxy_config(

@@ -11,6 +11,7 @@ from lab.harness import Problem
 
 # Two applications use all processors, and their processes wait without polling.
 OPEN_MPI = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+ROOT_MAY = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 HYDRA = ["-launcher", "fork", "-bind-to", "none"]
 
 

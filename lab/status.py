@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import time
+from collections.abc import Iterable
 
 from lab.harness import Problem, Ticker
 from lab.load import run_begins
@@ -25,6 +26,16 @@ def virtual_pfs_of(status: Json, name: str) -> Json:
         if row["name"] == name:
             return row
     raise Problem(f"the proxy knows no virtual PFS {name}")
+
+
+def moved_bytes(files: Iterable[pathlib.Path], names: Iterable[str]) -> dict[str, float]:
+    """The bytes of each of these virtual PFSes that the proxies with these status files counted."""
+    moved = dict.fromkeys(names, 0.0)
+    for file in files:
+        for row in read_status(file)["virtual_pfs"]:
+            if row["name"] in moved:
+                moved[row["name"]] += row["done_bytes"]
+    return moved
 
 
 class StatusRecorder:

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bench.control.control_impact_jobs import JOBS, WARM_UP, Job, Outcome
 from bench.mounts.ior import require_ior
-from bench.mounts.two_jobs import environment
+from lab.applications import started
 from lab.cluster import Cluster
 from lab.harness import MIB, Problem, Programs
 from lab.mount import mounted, vpfs_mount
 from lab.mpi import mpi_command
 from lab.points import Points
-from lab.status import INTERVAL, read_status
+from lab.status import INTERVAL, moved_bytes
 
 LOADS = ("fio", "ior")
 PATIENCE = 300.0
@@ -161,45 +161,15 @@ class Jobs:
     def _log(self, job: str) -> pathlib.Path:
         return self._programs.work / f"{self._load}-{job}.log"
 
-    @contextlib.contextmanager
-    def _started(self, job: Job, scale: float) -> Iterator[subprocess.Popen[bytes]]:
-        with self._log(job.name).open("wb") as out:
-            process = subprocess.Popen(
-                command(self._load, job, scale, self._place / job.name),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=self._programs.work,
-                env=environment(job.name),
-            )
-        try:
-            yield process
-        finally:
-            end(process)
+    def _started(
+        self, job: Job, scale: float
+    ) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+        words = command(self._load, job, scale, self._place / job.name)
+        return started(words, self._log(job.name), {"SLURM_JOB_ID": job.name})
 
     def _moved(self) -> dict[str, float]:
-        """The bytes of each job that all proxies have counted."""
-        statuses = [
-            read_status(self._cluster.status_file(self._front, index))
-            for index in range(len(self._cluster.running[self._front]))
-        ]
-        found = dict.fromkeys((job.name for job in JOBS), 0.0)
-        for status in statuses:
-            for each in status["virtual_pfs"]:
-                if each["name"] in found:
-                    found[each["name"]] += each["done_bytes"]
-        return found
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Its own children end with it: fio and mpirun pass the signal on."""
-    if process.poll() is None:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(10)
-    if process.poll() is None:
-        process.kill()
-        process.wait(10)
+        files = self._cluster.status_files(self._front)
+        return moved_bytes(files, (job.name for job in JOBS))
 
 
 def thinned(samples: Sequence[Sample]) -> list[Sample]:

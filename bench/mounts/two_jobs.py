@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import pathlib
 import signal
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
+from lab.applications import started
 from lab.cluster import Cluster, Depth, Front
 from lab.harness import Problem, Programs
 from lab.mount import mounted, vpfs_mount
 from lab.report import Row
-from lab.status import INTERVAL, read_status
+from lab.status import INTERVAL, moved_bytes
 
 WEIGHTS = {"4711": 3, "4712": 1}
 WANTED = WEIGHTS["4711"] / sum(WEIGHTS.values())
@@ -101,7 +100,7 @@ class Site:
         """
         with contextlib.ExitStack() as stack:
             running = {
-                job: stack.enter_context(self._started(job, command))
+                job: stack.enter_context(started(command, self._log(job), {"SLURM_JOB_ID": job}))
                 for job, command in commands.items()
             }
             # Counters go on from one run to the next.
@@ -141,53 +140,8 @@ class Site:
     def _log(self, job: str) -> pathlib.Path:
         return self.programs.work / f"job-{job}.log"
 
-    @contextlib.contextmanager
-    def _started(self, job: str, command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-        with self._log(job).open("wb") as out:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=self.programs.work,
-                env=environment(job),
-            )
-        try:
-            yield process
-        finally:
-            # Its own children end with it: fio and mpirun pass the signal on.
-            if process.poll() is None:
-                process.terminate()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(10)
-            if process.poll() is None:
-                process.kill()
-                process.wait(10)
-
     def _moved(self) -> dict[str, float]:
-        """The bytes of each job that all proxies have counted."""
-        statuses = [
-            read_status(self.cluster.status_file(FRONT, index))
-            for index in range(len(self.cluster.running[FRONT]))
-        ]
-        return {
-            job: sum(
-                each["done_bytes"]
-                for status in statuses
-                for each in status["virtual_pfs"]
-                if each["name"] == job
-            )
-            for job in WEIGHTS
-        }
-
-
-def environment(job: str) -> dict[str, str]:
-    """That of the batch system's job. Open MPI refuses root unless it is told twice."""
-    return dict(os.environ) | {
-        "SLURM_JOB_ID": job,
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    }
+        return moved_bytes(self.cluster.status_files(FRONT), WEIGHTS)
 
 
 @contextlib.contextmanager

@@ -37,6 +37,7 @@ from lab.rounds import STATISTIC, Facts, Rounds
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import at_least
 
+SITES = [vpfs_double.NAME, *vpfs_real.CLIENTS]
 LENGTHS, SHORT = Rounds(seconds=8, runs=3), Rounds(seconds=3, runs=1)
 # What the paper's summary says of its prototype.
 LEAST_OF_DIRECT = {WRITE: 0.97, READ: 0.99}
@@ -182,9 +183,6 @@ def option_parser() -> argparse.ArgumentParser:
         help="whose servers and clients (default: all that are installed)",
     )
     return parser
-
-
-SITES = [vpfs_double.NAME, *vpfs_real.CLIENTS]
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:

@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from bench.schedulers.vpfs_cases import (
     Case,
 )
 from lab import network, real_orangefs
+from lab.applications import started
 from lab.cluster import Front
 from lab.coordinator import CONTROL, Coordinator, Settings
 from lab.file_systems import DIRECT
@@ -41,7 +41,7 @@ from lab.load import seconds
 from lab.mount import directory_mounted, in_prefix, mounted, why_mounting_is_refused
 from lab.mpi import mpi_command
 from lab.network import Network
-from lab.status import INTERVAL, read_status
+from lab.status import INTERVAL, moved_bytes
 
 MPIIO, PVFS2FUSE = "mpiio", "pvfs2fuse"
 CLIENTS = {MPIIO: "IOR through MPI-IO", PVFS2FUSE: "IOR on a mount of pvfs2fuse"}
@@ -177,16 +177,7 @@ class Servers:
 
     def moved(self) -> dict[str, float]:
         """The bytes of each application that all proxies have counted."""
-        statuses = [read_status(self.status_file(index)) for index in range(len(self._servers))]
-        return {
-            name: sum(
-                each["done_bytes"]
-                for status in statuses
-                for each in status["virtual_pfs"]
-                if each["name"] == name
-            )
-            for name in ("a", "b")
-        }
+        return moved_bytes(map(self.status_file, range(len(self._servers))), ("a", "b"))
 
 
 class Site:
@@ -298,7 +289,7 @@ class Site:
                     len(case.servers(name)), below.get(name, f"pvfs2:{real_orangefs.PLACE}")
                 )
                 command = self._command(case, name, [*own, "-o", f"{directory}/{name}"])
-                running[name] = stack.enter_context(self._started(name, command))
+                running[name] = stack.enter_context(started(command, self._log(name), {}))
             until = time.monotonic() + PATIENCE
             while any(each.poll() is None for each in running.values()):
                 if time.monotonic() > until:
@@ -328,26 +319,6 @@ class Site:
 
     def _log(self, name: str) -> pathlib.Path:
         return self._programs.work / f"ior-{name}.log"
-
-    @contextlib.contextmanager
-    def _started(self, name: str, command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-        with self._log(name).open("wb") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                cwd=self._programs.work,
-                env=os.environ
-                | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
-            )
-        try:
-            yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
     def _check(self, name: str, code: int) -> None:
         if code != 0:

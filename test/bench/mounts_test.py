@@ -20,6 +20,7 @@ if __name__ == "__main__":
 from bench.mounts import fio, fio_output, fuse, fuse_loads, fuse_orangefs, ior, ior_output  # noqa: E402
 from lab import mount, real_orangefs  # noqa: E402
 from bench.mounts import two_jobs  # noqa: E402
+from lab.applications import environment  # noqa: E402
 from lab.harness import MIB, Problem, Programs  # noqa: E402
 from lab.report import LINE, table  # noqa: E402
 from bench.mounts.two_jobs import Done, Outcome  # noqa: E402
@@ -144,7 +145,7 @@ class TwoJobsTest(unittest.TestCase):
 
     def test_nothing_but_the_job_differs_between_the_applications(self) -> None:
         with mock.patch.dict(os.environ, {"SLURM_JOB_ID": "1"}):
-            one, other = two_jobs.environment("4711"), two_jobs.environment("4712")
+            one, other = (environment({"SLURM_JOB_ID": job}) for job in ("4711", "4712"))
         self.assertEqual({name for name in one if one[name] != other[name]}, {"SLURM_JOB_ID"})
         self.assertEqual(one["SLURM_JOB_ID"], "4711")
 

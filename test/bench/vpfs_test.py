@@ -97,10 +97,10 @@ class RealServersTest(unittest.TestCase):
             real_orangefs.Server("10.0.0.1:3334", "10.0.0.1:4334"),
             real_orangefs.Server("10.0.0.1:3335", data=pathlib.Path("/device/data")),
         ]
-        text = real_orangefs.config_text(pathlib.Path("/work"), servers)
+        text = real_orangefs.config_text(pathlib.Path("/site"), servers)
         self.assertIn("\tAlias s0 tcp://10.0.0.1:3334,tcp-px://10.0.0.1:4334\n", text)
         self.assertIn("\tAlias s1 tcp://10.0.0.1:3335\n", text)
-        self.assertIn("\tServer s1\n\tDataStorageSpace /device/data\n\tMetadataStorageSpace /work/s1/meta\n", text)
+        self.assertIn("\tServer s1\n\tDataStorageSpace /device/data\n\tMetadataStorageSpace /site/s1/meta\n", text)
         self.assertEqual(text.count("<ServerOptions>"), 2)
 
     def test_writes_have_a_time_and_reads_an_amount(self) -> None:

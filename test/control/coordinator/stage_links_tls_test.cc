@@ -10,11 +10,10 @@
 namespace vpfs::coordinator {
 namespace {
 
-using test::comes_true;
-
 using namespace std::chrono_literals;
 using control::Envelope;
 using test::client_tls;
+using test::comes_true;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Kind = control::Principal::Kind;

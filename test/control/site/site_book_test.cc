@@ -21,12 +21,11 @@
 namespace vpfs::coordinator {
 namespace {
 
-using test::comes_true;
-
 using namespace std::chrono_literals;
 using control::Envelope;
 using control::Rule;
 using control::SiteStore;
+using test::comes_true;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -12,9 +12,8 @@
 namespace vpfs::control {
 namespace {
 
-using test::comes_true;
-
 using namespace std::chrono_literals;
+using test::comes_true;
 using test::FakeCoordinator;
 using test::RawPeer;
 using ::testing::HasSubstr;

@@ -10,9 +10,8 @@
 namespace vpfs::control {
 namespace {
 
-using test::comes_true;
-
 using namespace std::chrono_literals;
+using test::comes_true;
 using test::RawPeer;
 using ::testing::HasSubstr;
 

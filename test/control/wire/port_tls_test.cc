@@ -8,10 +8,9 @@
 namespace vpfs::control {
 namespace {
 
-using test::comes_true;
-
 using namespace std::chrono_literals;
 using test::client_tls;
+using test::comes_true;
 using test::RawPeer;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;

@@ -24,9 +24,8 @@
 namespace vpfs::coordinator {
 namespace {
 
-using test::comes_true;
-
 using namespace std::chrono_literals;
+using test::comes_true;
 using test::FakeCoordinator;
 using test::RawPeer;
 using ::testing::ElementsAre;

@@ -12,11 +12,10 @@
 namespace vpfs::coordinator {
 namespace {
 
-using test::comes_true;
-
 using namespace std::chrono_literals;
 using control::Envelope;
 using control::Error;
+using test::comes_true;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
