@@ -26,7 +26,7 @@ from lab import interpreter
 
 interpreter.with_packages()
 
-from lab.harness import Problem, machine_settings, run_main
+from lab.harness import Problem, busy_share, machine_settings, run_main
 from lab.record.benchmarks import MOST_MINUTES, SET, Entry
 from lab.record.passages import rewritten, table_text
 from lab.record.record import FOLDER, Record, RecordError, load, merged
@@ -34,6 +34,7 @@ from lab.report import table
 
 NOT_MEASURED = ["docs", "bench/records", "test", "*.md"]  # a change there changes no number
 DONE = "done.json"
+BUSY_FILE = "busy.txt"  # what other programs used of the processors when the run began, 0 to 1
 STOP_PATIENCE = 20.0
 QUICK_ROUNDS = 2
 OWN_LINE = re.compile(r"run_bench\.py: ")
@@ -92,6 +93,7 @@ def run_once(plan: Plan, entry: Entry, turn: int, part: int) -> None:
     (place / DONE).unlink(missing_ok=True)
     place.mkdir(parents=True, exist_ok=True)
     print(title, flush=True)
+    (place / BUSY_FILE).write_text(f"{busy_share():.2f}\n")
     command = [sys.executable, str(ROOT / "script/run_bench.py"), *facts["command"]]
     command += ["--bin", str(plan.binaries), "--out", str(place)]
     command += ["--anyway"] if plan.anyway else []
@@ -164,6 +166,11 @@ def record_of(plan: Plan, entry: Entry) -> Record:
         runs=plan.rounds(entry),
         machine=f"{machine['processors']} processors ({machine['processor']}), "
         f"Linux {machine['kernel']}",
+        busy=max(
+            float((plan.place(entry, turn, part) / BUSY_FILE).read_text())
+            for turn in range(plan.rounds(entry))
+            for part in parts
+        ),
         commands=[f"script/bench {' '.join(entry.command(part, plan.quick))}" for part in parts],
         settings={
             name: value

@@ -142,10 +142,10 @@ SET = [
             "asymmetric": summaries.of_vpfs("asymmetric", ["setup", "path"], OF_WANTED),
         },
         tuple(
-            (*ONCE, "--servers", "vpfs-server", "--parts", part)
+            (*ONCE, "--seconds", "5", "--servers", "vpfs-server", "--parts", part)
             for part in ("overhead", "ratios", "rates", "asymmetric")
         ),
-        12,
+        8,
     ),
     Entry(
         "adaptbf",
@@ -157,10 +157,10 @@ SET = [
             "overhead": summaries.period_costs,
         },
         tuple(
-            (*ONCE, "--scale", "5", "--experiments", *experiments)
+            (*ONCE, "--scale", "8", "--experiments", *experiments)
             for experiments in (("a", "b"), ("c",), ("d",), ("overhead",))
         ),
-        32,
+        20,
         rounds=3,
     ),
     # A run has many faults, or hand-overs, whose worst counts.

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from lab.record.record import FOLDER, NOT_RUN, Record, RecordError, load, middle_of, text_of
 
 COLUMNS = 100
+QUIET = 0.05  # what other programs use of a machine whose record says nothing of them
 NO_ROWS = "What these rows need was not installed."
 PASSAGE = re.compile(
     r"(?<!`)<!--\s+record:\s+(?P<name>[\w-]+)\s+(?P<table>[\w-]+)"
@@ -97,7 +98,8 @@ def origin(record: Record) -> str:
     of = f"commit `{record.commit[:8]}`, {record.date}"
     if record.older:
         return f"An older record, of the page of {of}: {record.older}. {NOT_RUN}"
-    of += f", {record.machine}."
+    beside = f", beside programs that used {record.busy:.0%} of them" if record.busy > QUIET else ""
+    of += f", {record.machine}{beside}."
     if record.quick:
         return f"Quick runs, which are not a record: {of}"
     if record.runs == 1:

@@ -201,6 +201,7 @@ class ResumeTest(unittest.TestCase):
         self.enterContext(contextlib.redirect_stdout(io.StringIO()))
         self.enterContext(contextlib.redirect_stderr(io.StringIO()))
         self.enterContext(mock.patch("subprocess.Popen", self.start))
+        self.busy = self.enterContext(mock.patch("run_record.busy_share", return_value=0.0))
         self.codes: dict[str, int] = {}
 
     def start(self, command: list[str], **_: object) -> mock.Mock:
@@ -226,6 +227,15 @@ class ResumeTest(unittest.TestCase):
                          [{"case": "--a", "rate": [2.0, 1.0, 3.0]}, {"case": "--b", "rate": [3.0, 2.0, 4.0]}])
         self.assertEqual((found.commit, found.runs, found.commands),
                          ("c0ffee00c0ffee", 2, ["script/bench engine --a", "script/bench engine --b"]))
+
+    def test_a_record_says_what_ran_beside_it_at_worst(self) -> None:
+        self.busy.side_effect = [0.01, 0.02, 0.41, 0.03]
+        self.measure()
+        found = load("engine", self.plan.records)
+        assert found is not None
+        self.assertEqual(found.busy, 0.41)
+        self.assertIn("beside programs that used 41% of them.", passages.origin(found))
+        self.assertIn("2 processors.", passages.origin(record(busy=0.04)))
 
     def test_what_has_ended_is_not_run_again_unless_the_commit_or_the_settings_change(self) -> None:
         self.assertEqual(len(self.measure()), 4)
