@@ -85,6 +85,7 @@ class Dispatcher final : public control::StageGate {
                                  TimePoint now);
 
   // What a worker needs to know after its turn.
+  [[nodiscard]] std::size_t workers() const { return inboxes_.size(); }
   struct Next {
     std::optional<TimePoint> until;  // take the next turn by then
     // When it changes, the worker forgets all virtual PFS numbers except those of its requests, and

@@ -92,8 +92,8 @@ Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, co
       dispatcher_(
           std::make_shared<const WorkerSettings>(
               control::with_stage(own(*live.file), live.state->composed().config)),
-          own(*live.file).workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
-          clock.now()),
+          worker_count(own(*live.file), usable_processors()),
+          [this](std::size_t worker) { workers_[worker]->wake_up(); }, clock.now()),
       host_(*this, dispatcher_, std::move(live),
             {.name = kProgramName,
              .file = std::move(file),
@@ -106,7 +106,7 @@ Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, co
       keeper_timer_(host_.context()) {
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
   dispatcher_.set_hold(shared_.hold.load(), clock.now());
-  for (std::size_t i = 0; i < config().workers; ++i) {
+  for (std::size_t i = 0; i < dispatcher_.workers(); ++i) {
     workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_));
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
@@ -41,7 +42,9 @@ Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher)
       settings_(dispatcher.settings()),
       pump_thread_(set_, shared.clock, calls_, [this] { end_of_event(); }),
       table_seed_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()),
-      identifier_(dispatcher, table_seed_) {}
+      identifier_(dispatcher, table_seed_) {
+  busy_poll_.set_longest(settings_->config.busy_poll);
+}
 
 Worker::~Worker() = default;
 
@@ -54,9 +57,31 @@ void Worker::run() {
     turns_.store(turn, std::memory_order_relaxed);
     const TimePoint now = waits_.now();
     take_timers(now);
-    (void)set_.serve(pump_thread_.has_more() ? Duration::zero() : patience(now));
+    wait(now);
     pump_thread_.go_on();
   }
+}
+
+// Serves what there is, or what comes before the next deadline.
+void Worker::wait(TimePoint now) {
+  if (pump_thread_.has_more()) {
+    (void)set_.serve(Duration::zero());
+    return;
+  }
+  const TimePoint deadline = now + patience(now);
+  const TimePoint end = std::min(now + busy_poll_.next(now), deadline);
+  if (now < end) {
+    Duration longest_gap = Duration::zero();
+    while (now < end) {
+      if (set_.serve(Duration::zero())) return busy_poll_.found();
+      (void)::sched_yield();  // others that want this processor have it now
+      const TimePoint asked = waits_.now();
+      longest_gap = std::max(longest_gap, asked - now);
+      now = asked;
+    }
+    busy_poll_.missed(longest_gap, now);
+  }
+  (void)set_.serve(std::max(deadline - now, Duration::zero()));
 }
 
 void Worker::adopt(int client_socket, const net::Endpoint& client) {
@@ -267,6 +292,7 @@ void Worker::take_on(WorkerSettingsPtr settings) {
   identifier_.forget_all();
   if (settings_ == settings) return;
   settings_ = std::move(settings);
+  busy_poll_.set_longest(settings_->config.busy_poll);
   ++settings_number_;
 }
 

@@ -16,6 +16,7 @@
 #include "net/endpoint.h"
 #include "net/epoll_set.h"
 #include "net/mailbox.h"
+#include "proxy/busy_poll.h"
 #include "proxy/client_list.h"
 #include "proxy/dispatcher.h"
 #include "proxy/identifier.h"
@@ -142,6 +143,7 @@ class Worker {
   struct Listing;
   void list_more(std::shared_ptr<Listing> listing);
   [[nodiscard]] Duration patience(TimePoint now) const;
+  void wait(TimePoint now);
   void take_timers(TimePoint now);
   void sweep();
   void refuse_overdue(TimePoint now);
@@ -158,6 +160,7 @@ class Worker {
   net::EpollSet set_;
   net::Mailbox mailbox_{set_};
   const SystemClock waits_;  // what the waits go by; the shared clock is for decisions
+  BusyPoll busy_poll_;
   TimePoint next_sweep_ = {};
   TimePoint ask_again_ = kNever;
 

@@ -19,8 +19,13 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
+constexpr std::string_view kAutomatic = "auto";
+constexpr std::uint64_t kMostWorkers = 256;
+constexpr std::size_t kProcessorsOfAWorker = 4;
+constexpr std::size_t kMostAutomaticWorkers = 8;
 constexpr Duration kShortest = milliseconds(1);
 constexpr Duration kLongest = hours(24);
+constexpr Duration kLongestBusyPoll = milliseconds(1);
 
 std::vector<std::string> protocol_names() {
   std::vector<std::string> names;
@@ -63,6 +68,16 @@ void read_servers(ConfigReader& reader, Config& config) {
   }
 }
 
+void read_workers(ConfigReader& reader, Config& config) {
+  std::uint64_t count = 1;
+  if (reader.is("workers", kAutomatic)) {
+    std::string text;
+    if (reader.get("workers", &text)) config.workers.reset();
+  } else if (reader.get("workers", &count, 1, kMostWorkers)) {
+    config.workers = count;
+  }
+}
+
 void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_address(reader, "listen", config.listen);
   if (reader.is("upstream", kOriginal)) {
@@ -74,7 +89,8 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   config.source = fmt::format("the protocol {}", config.protocol);
   config.shown = find_protocol(config.protocol)->attributes;
   read_servers(reader, config);
-  reader.get("workers", &config.workers, 1, 256);
+  read_workers(reader, config);
+  reader.get("busy_poll", &config.busy_poll, Duration::zero(), kLongestBusyPoll);
   control::read_process(reader, config, kProgramName);
   reader.get("upstream_congestion", &config.upstream_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);
@@ -108,7 +124,7 @@ void read_limits(ConfigReader reader, Config& config) {
 void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
   reader.get("connect", &timeouts.connect, kShortest, kLongest);
   std::string text;
-  if (reader.get("hold", &text) && text != "auto") {
+  if (reader.get("hold", &text) && text != kAutomatic) {
     Duration hold = {};
     if (reader.get("hold", &hold, milliseconds(10), kLongest)) timeouts.hold = hold;
   }
@@ -120,6 +136,11 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
 }
 
 }  // namespace
+
+std::size_t worker_count(const Config& config, std::size_t processors) {
+  if (config.workers) return *config.workers;
+  return std::clamp<std::size_t>(processors / kProcessorsOfAWorker, 1, kMostAutomaticWorkers);
+}
 
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
                     const stage::Names* names, stage::PolicyLoader* plugins) {

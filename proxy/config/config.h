@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,7 +47,9 @@ struct Config : control::HostConfig {
   std::string protocol = "orangefs";
   // Addresses or CIDR blocks of the file system's other servers, whose I/O passes unscheduled.
   std::vector<std::string> servers;
-  std::uint64_t workers = 1;
+  std::optional<std::uint64_t> workers = 1;  // none: automatic
+  // For how long a worker asks for events before it sleeps (BusyPoll); zero: it does not.
+  Duration busy_poll = std::chrono::microseconds(100);
   std::string upstream_congestion = "cubic";
   Limits limits;
   Timeouts timeouts;
@@ -56,6 +59,10 @@ struct Config : control::HostConfig {
   // Whether data that a node's kernel writes back belongs to the only user of its file.
   bool write_back_by_file = true;
 };
+
+// How many workers a proxy has on a host with so many processors. Automatic: one for four of them,
+// since the data server needs most, and eight at most.
+[[nodiscard]] std::size_t worker_count(const Config& config, std::size_t processors);
 
 // Reads the schema of conf/proxy.yaml. Errors go into `errors`; the result is valid only if there
 // are none. Does no I/O: check_host() checks the host, and warn_of_hidden_rules() finds rules that

@@ -18,7 +18,9 @@ std::string place(const Config& config) {
 }
 
 std::string process(const Config& config) {
-  return control::counted(config.workers, "worker") + ", " + control::process_summary(config);
+  const std::string workers = config.workers ? control::counted(*config.workers, "worker")
+                                             : "workers by the number of processors";
+  return workers + ", " + control::process_summary(config);
 }
 
 std::string limits(const Config& config) {

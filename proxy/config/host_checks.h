@@ -7,9 +7,13 @@
 
 namespace vpfs::proxy {
 
+// The processors that this process may use.
+[[nodiscard]] std::size_t usable_processors();
+
 // Checks what a configuration needs of its host: the status file is writable, the kernel has the
-// congestion control, and the proxy does not connect to itself. Resolves names, which blocks. With
-// `running` it resolves none, because addresses cannot change.
+// congestion control, there is a processor for each worker, and the proxy does not connect to
+// itself. Resolves names, which blocks. With `running` it resolves none, because addresses cannot
+// change.
 void check_host(const Config& config, ConfigErrors& errors, const Config* running = nullptr);
 
 // The configuration file that `errors` is about, parsed and checked against the host.

@@ -34,12 +34,13 @@ using test::WirePeer;
 
 class WorkerTest : public ::testing::Test {
  protected:
-  static WorkerSettingsPtr settings_of(unsigned depth) {
+  static WorkerSettingsPtr settings_of(unsigned depth, const std::string& busy_poll = "0 s") {
     ConfigErrors errors("worker_test");
     Config config = parse_config(
-        "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n"
-        "timeouts: {client_stall: 400 ms}\n"
-        "scheduler: {policy: fifo, depth: {requests: " +
+        "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1', busy_poll: " + busy_poll +
+            "}\n"
+            "timeouts: {client_stall: 400 ms}\n"
+            "scheduler: {policy: fifo, depth: {requests: " +
             std::to_string(depth) + "}}\n",
         errors);
     EXPECT_EQ(errors.to_string(), "");
@@ -283,6 +284,25 @@ TEST_F(WorkerTest, AReloadLetsGoWhatMayGoNow) {
   ASSERT_TRUE(comes_to(1, 3));
   dispatcher_.use(settings_of(3)->config, clock_.now());
   ASSERT_TRUE(comes_to(3, 1));
+}
+
+// It begins and ends with a reload. Between requests the worker sleeps or asks.
+TEST_F(WorkerTest, ServesTheSameWhileItAsksBeforeItSleeps) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  for (const char* longest : {"1 ms", "5 us", "0 s"}) {
+    dispatcher_.use(settings_of(1, longest)->config, clock_.now());
+    for (unsigned tag = 1; tag <= 40; ++tag) {
+      ASSERT_TRUE(client.send(read_of(tag)));
+      ASSERT_TRUE(client.send(read_of(tag + 100)));
+      serve(server, client, tag);
+      serve(server, client, tag + 100);
+    }
+    ASSERT_TRUE(comes_to(0, 0));
+  }
+  dispatcher_.use(settings_of(1, "1 ms")->config, clock_.now());
+  const std::uint64_t before = worker_.turns();
+  EXPECT_TRUE(wait_until([&] { return worker_.turns() > before + 2; })) << "its timers do not wait";
 }
 
 TEST_F(WorkerTest, WithoutADataServerAClientIsTurnedAway) {

@@ -77,13 +77,14 @@ TEST(ConfigChanges, EachSettingOfTheProxyIsNamedWithBothValues) {
       fixed +
       ", servers: [10.0.0.1, 10.0.0.2], workers: 2, status_file: s.json, status_interval: 1 s, "
       "log: /var/log/vpfs.log, log_level: warn, upstream_congestion: bbr, write_back_by_file: "
-      "false}");
-  EXPECT_THAT(changes(before, after),
-              ElementsAre("proxy.servers none -> 10.0.0.1, 10.0.0.2",
-                          "proxy.write_back_by_file true -> false", "proxy.workers 1 -> 2",
-                          "proxy.status_file none -> s.json", "proxy.status_interval 5 s -> 1 s",
-                          "proxy.log stderr -> /var/log/vpfs.log", "proxy.log_level info -> warn",
-                          "proxy.upstream_congestion cubic -> bbr"));
+      "false, busy_poll: 50 us}");
+  EXPECT_THAT(
+      changes(before, after),
+      ElementsAre("proxy.servers none -> 10.0.0.1, 10.0.0.2",
+                  "proxy.write_back_by_file true -> false", "proxy.workers 1 -> 2",
+                  "proxy.busy_poll 100 us -> 50 us", "proxy.status_file none -> s.json",
+                  "proxy.status_interval 5 s -> 1 s", "proxy.log stderr -> /var/log/vpfs.log",
+                  "proxy.log_level info -> warn", "proxy.upstream_congestion cubic -> bbr"));
   EXPECT_THAT(changes(before, config_of("proxy: {listen: 'c:1', upstream: 'd:1'}")),
               ElementsAre("proxy.listen a:1 -> c:1", "proxy.upstream b:1 -> d:1",
                           "proxy.protocol beegfs -> orangefs"));

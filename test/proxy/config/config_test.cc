@@ -90,6 +90,32 @@ TEST(ProxyConfig, DefaultsNeedOnlyTheAddresses) {
   EXPECT_EQ(config.workers, 1U);
 }
 
+TEST(ProxyConfig, WorkersAreCountedOrChosenByTheProcessors) {
+  const auto workers = [](const std::string& value, std::size_t processors) {
+    ConfigErrors errors("p.yaml");
+    const Config config = parse_config(
+        "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1', workers: " + value + "}\n",
+        errors);
+    EXPECT_EQ(errors.to_string(), "");
+    return worker_count(config, processors);
+  };
+  EXPECT_EQ(workers("3", 1), 3U);
+  EXPECT_EQ(workers("auto", 1), 1U);
+  EXPECT_EQ(workers("auto", 7), 1U);
+  EXPECT_EQ(workers("auto", 8), 2U);
+  EXPECT_EQ(workers("auto", 256), 8U);
+}
+
+TEST(ProxyConfig, BusyPollingIsBounded) {
+  ConfigErrors errors("p.yaml");
+  EXPECT_EQ(parse_config(kMinimal, errors).busy_poll, std::chrono::microseconds(100));
+  const std::string proxy = "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1', busy_poll: ";
+  EXPECT_EQ(parse_config(proxy + "50 us}\n", errors).busy_poll, std::chrono::microseconds(50));
+  EXPECT_EQ(parse_config(proxy + "0 s}\n", errors).busy_poll, Duration::zero());
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_NE(errors_of(proxy + "2 ms}\n").find("p.yaml:1: proxy.busy_poll: "), std::string::npos);
+}
+
 TEST(ProxyConfig, AllErrorsComeAtOnceWithLineAndKey) {
   const std::string errors = errors_of(
       "proxy:\n"

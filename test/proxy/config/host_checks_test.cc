@@ -81,6 +81,18 @@ TEST(HostChecks, ACongestionControlThatTheKernelLacksIsToldWithThoseItHas) {
   EXPECT_EQ(check("127.0.0.1:4334", "127.0.0.1:3334").errors, "") << "the default is never refused";
 }
 
+TEST(HostChecks, MoreWorkersThanProcessorsAreAWarning) {
+  const std::size_t processors = usable_processors();
+  const auto warnings = [](const std::string& workers) {
+    return check("127.0.0.1:4334", "127.0.0.1:3334", "workers: " + workers).warnings;
+  };
+  EXPECT_TRUE(warnings(std::to_string(processors)).empty());
+  EXPECT_TRUE(warnings("auto").empty());
+  const std::vector<std::string> found = warnings(std::to_string(processors + 1));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found.front().find("p.yaml:4: proxy.workers: "), std::string::npos) << found.front();
+}
+
 std::string status_problem(const std::string& file) {
   return check("127.0.0.1:4334", "127.0.0.1:3334", "status_file: '" + file + "'").errors;
 }
