@@ -8,6 +8,7 @@ from lab.report import Row
 
 SAME = 0.02  # a difference that is none
 QUARTER = 1.25  # what is within a quarter is nearly so
+STEPS = 16  # in which a quarter is tried
 Check = Callable[[float], bool]
 
 NAMES = (
@@ -28,8 +29,8 @@ def verdict(value: float, holds: Check, is_amount: bool) -> str:
     """yes; nearly, if an amount within a quarter holds; or no."""
     if holds(value):
         return "yes"
-    is_near = is_amount and (holds(value * QUARTER) or holds(value / QUARTER))
-    return "nearly" if is_near else "no"
+    steps = [QUARTER ** (step / STEPS) for step in range(-STEPS, STEPS + 1)]
+    return "nearly" if is_amount and any(holds(value * step) for step in steps) else "no"
 
 
 def some(number: float) -> Check:

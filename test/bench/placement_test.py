@@ -35,7 +35,8 @@ def verdicts(figure: int, rows: list[Row]) -> dict[str, str]:
 
 class WordsTest(unittest.TestCase):
     def test_some_is_nearly_so_within_a_quarter(self) -> None:
-        for value, wanted in ((0.44, "yes"), (0.54, "nearly"), (0.6, "no"), (0.34, "nearly"), (0.3, "no")):
+        for value, wanted in ((0.44, "yes"), (0.47, "nearly"), (0.54, "nearly"), (0.6, "no"), (0.41, "nearly"),
+                              (0.34, "nearly"), (0.3, "no")):
             self.assertEqual(verdict(value, some(0.44), True), wanted, value)
 
     def test_up_to_is_something_but_no_more(self) -> None:
