@@ -4,22 +4,37 @@
 
 namespace vpfs::proxy {
 
+void BusyPoll::set_longest(Duration longest) {
+  if (longest != longest_) *this = {};
+  longest_ = longest;
+}
+
 Duration BusyPoll::next(TimePoint now) {
   if (longest_ <= Duration::zero() || now < rests_until_) return Duration::zero();
-  if (in_vain_ < kInVain) return longest_;
+  if (pays()) return longest_;
   if (++slept_ < kTries) return Duration::zero();
   slept_ = 0;
   return longest_;
 }
 
-void BusyPoll::missed(Duration longest_gap, TimePoint now) {
-  if (in_vain_ < kInVain) ++in_vain_;
-  if (longest_gap < kPreempted) {
+void BusyPoll::found(Polled polled, TimePoint now) {
+  add(polled.time, polled, now);
+}
+
+void BusyPoll::missed(Polled polled, TimePoint now) {
+  add(-polled.time, polled, now);
+}
+
+void BusyPoll::add(Duration time, const Polled& polled, TimePoint now) {
+  // A gap is the time of others.
+  const Duration most_at_once = longest_;
+  balance_ = std::clamp(balance_ + std::clamp(time, -most_at_once, most_at_once), -most(), most());
+  if (polled.longest_gap >= kPreempted) {
+    rests_until_ = now + rest_;
+    rest_ = std::min(2 * rest_, kLongestRest);
+  } else if (polled.time > Duration::zero()) {
     rest_ = kRest;
-    return;
   }
-  rests_until_ = now + rest_;
-  rest_ = std::min(2 * rest_, kLongestRest);
 }
 
 }  // namespace vpfs::proxy

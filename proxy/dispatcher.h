@@ -84,8 +84,9 @@ class Dispatcher final : public control::StageGate {
   [[nodiscard]] bool others_wait(const std::vector<PendingIo*>& ios, bool any_client,
                                  TimePoint now);
 
-  // What a worker needs to know after its turn.
   [[nodiscard]] std::size_t workers() const { return inboxes_.size(); }
+
+  // What a worker needs to know after its turn.
   struct Next {
     std::optional<TimePoint> until;  // take the next turn by then
     // When it changes, the worker forgets all virtual PFS numbers except those of its requests, and

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/result.h"
+#include "control/host/config_summary.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/client_list.h"
@@ -23,6 +24,8 @@
 namespace vpfs::proxy {
 namespace {
 
+// With a processor quota polling would use up what the data path needs.
+constexpr Duration kAutomaticBusyPoll = std::chrono::microseconds(100);
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
 constexpr Duration kKeeperInterval = std::chrono::milliseconds(100);
 // How long the start waits for a silent data server.
@@ -54,10 +57,15 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   Result<control::Live> live =
       control::Live::load(std::make_shared<const Config>(config), handed ? &*handed : nullptr);
   VPFS_TRY(live);
+  const control::Processors processors = control::Processors::here();
   std::unique_ptr<Proxy> proxy(new Proxy(std::move(*live), std::move(file), names, clock,
-                                         std::move(upstream), handed ? &*handed : nullptr,
-                                         inherited));
+                                         processors, std::move(upstream),
+                                         handed ? &*handed : nullptr, inherited));
   proxy->predecessor_ = predecessor;
+  if (!config.workers) {
+    spdlog::info("{} for {}", control::counted(proxy->workers_.size(), "worker"),
+                 control::counted(processors.count, "processor"));
+  }
   VPFS_TRY(proxy->host_.lock_status_file());
   Result<net::Listener> listener =
       net::Listener::open(proxy->host_.context(), *listen,
@@ -85,14 +93,14 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
 }
 
 Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
-             std::optional<net::Endpoint> upstream, const control::Handed* handed,
-             net::Inherited* inherited)
+             const control::Processors& processors, std::optional<net::Endpoint> upstream,
+             const control::Handed* handed, net::Inherited* inherited)
     : file_(file),
       shared_(clock, std::move(upstream)),
       dispatcher_(
           std::make_shared<const WorkerSettings>(
               control::with_stage(own(*live.file), live.state->composed().config)),
-          worker_count(own(*live.file), usable_processors()),
+          worker_count(own(*live.file), processors.count),
           [this](std::size_t worker) { workers_[worker]->wake_up(); }, clock.now()),
       host_(*this, dispatcher_, std::move(live),
             {.name = kProgramName,
@@ -106,6 +114,7 @@ Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, co
       keeper_timer_(host_.context()) {
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
   dispatcher_.set_hold(shared_.hold.load(), clock.now());
+  if (!processors.has_quota) shared_.automatic_busy_poll = kAutomaticBusyPoll;
   for (std::size_t i = 0; i < dispatcher_.workers(); ++i) {
     workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_));
   }

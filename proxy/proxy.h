@@ -15,6 +15,7 @@
 #include "control/admin/host_names.h"
 #include "control/handover/taker.h"
 #include "control/host/host.h"
+#include "control/host/processors.h"
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
 #include "proxy/handover/giving_proxy.h"
@@ -59,8 +60,8 @@ class Proxy final : private control::Program {
 
  private:
   Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
-        std::optional<net::Endpoint> upstream, const control::Handed* handed,
-        net::Inherited* inherited);
+        const control::Processors& processors, std::optional<net::Endpoint> upstream,
+        const control::Handed* handed, net::Inherited* inherited);
 
   // control::Program
   [[nodiscard]] std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,

@@ -46,6 +46,9 @@ struct Counters {
   std::atomic<std::uint64_t> bytes_to_server = 0;
   std::atomic<std::uint64_t> bytes_to_client = 0;
   std::atomic<std::uint64_t> ios_alive = 0;  // PendingIos in use by sessions
+  // How often a worker polled before it slept, and what came of it. Not for a successor.
+  std::atomic<std::uint64_t> polls_found = 0;
+  std::atomic<std::uint64_t> polls_in_vain = 0;
 };
 
 // The state that all workers and sessions share. It outlives them.
@@ -71,6 +74,8 @@ struct SharedState {
   const Clock& clock;
   // Nothing: each connection goes to its client's original destination, on this host.
   const std::optional<net::Endpoint> upstream;
+  // How long workers poll whose configuration does not say it. Set before there are any.
+  Duration automatic_busy_poll = {};
   Counters counters;
   std::atomic<std::uint64_t> connections_numbered = 0;
   OpenFileUsers open_files;

@@ -25,6 +25,8 @@ ordered_json describe(const Counters& counters) {
           {"bytes_to_server", counters.bytes_to_server.load()},
           {"bytes_to_client", counters.bytes_to_client.load()},
           {"ios_alive", counters.ios_alive.load()},
+          {"polls_found", counters.polls_found.load()},
+          {"polls_in_vain", counters.polls_in_vain.load()},
           {"write_back_by_file", counters.write_back_by_file.load()},
           {"write_back_unknown", counters.write_back_unknown.load()},
           {"read_by_file", counters.read_by_file.load()},

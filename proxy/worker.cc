@@ -43,7 +43,7 @@ Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher)
       pump_thread_(set_, shared.clock, calls_, [this] { end_of_event(); }),
       table_seed_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()),
       identifier_(dispatcher, table_seed_) {
-  busy_poll_.set_longest(settings_->config.busy_poll);
+  busy_poll_.set_longest(longest_poll());
 }
 
 Worker::~Worker() = default;
@@ -68,20 +68,33 @@ void Worker::wait(TimePoint now) {
     (void)set_.serve(Duration::zero());
     return;
   }
-  const TimePoint deadline = now + patience(now);
-  const TimePoint end = std::min(now + busy_poll_.next(now), deadline);
-  if (now < end) {
-    Duration longest_gap = Duration::zero();
-    while (now < end) {
-      if (set_.serve(Duration::zero())) return busy_poll_.found();
-      (void)::sched_yield();  // others that want this processor have it now
-      const TimePoint asked = waits_.now();
-      longest_gap = std::max(longest_gap, asked - now);
-      now = asked;
-    }
-    busy_poll_.missed(longest_gap, now);
+  if (const Duration longest = busy_poll_.next(now); longest > Duration::zero()) {
+    if (poll(longest)) return;
+    now = waits_.now();
   }
-  (void)set_.serve(std::max(deadline - now, Duration::zero()));
+  (void)set_.serve(patience(now));
+}
+
+// Returns whether anything came.
+bool Worker::poll(Duration longest) {
+  const TimePoint begin = waits_.now();
+  const TimePoint end = begin + std::min(longest, patience(begin));
+  BusyPoll::Polled polled = {};
+  for (TimePoint now = begin;;) {
+    if (set_.serve(Duration::zero())) {
+      busy_poll_.found(polled, now);
+      shared_.counters.polls_found.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    if (now >= end) break;
+    (void)::sched_yield();  // others that want this processor have it now
+    const TimePoint looked = waits_.now();
+    polled = {.time = looked - begin, .longest_gap = std::max(polled.longest_gap, looked - now)};
+    now = looked;
+  }
+  busy_poll_.missed(polled, begin + polled.time);
+  shared_.counters.polls_in_vain.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void Worker::adopt(int client_socket, const net::Endpoint& client) {
@@ -287,12 +300,16 @@ void Worker::take_turn() {
   for (PendingIo* io : released_) io->session->release(*io);
 }
 
+Duration Worker::longest_poll() const {
+  return settings_->config.busy_poll.value_or(shared_.automatic_busy_poll);
+}
+
 // Sessions take other settings on with their next bytes.
 void Worker::take_on(WorkerSettingsPtr settings) {
   identifier_.forget_all();
   if (settings_ == settings) return;
   settings_ = std::move(settings);
-  busy_poll_.set_longest(settings_->config.busy_poll);
+  busy_poll_.set_longest(longest_poll());
   ++settings_number_;
 }
 

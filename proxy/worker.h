@@ -32,7 +32,8 @@ class Session;
 
 // One thread of the proxy: its sessions, their buffers and their dealings with the dispatcher. It
 // has an event loop of its own: a wait for all sockets, for what other threads post, and for one
-// deadline. Only the constructor, run() and the methods marked so may be called from other threads.
+// deadline. Before it sleeps it may poll (BusyPoll). Only the constructor, run() and the methods
+// marked so may be called from other threads.
 class Worker {
  public:
   Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher);
@@ -144,6 +145,8 @@ class Worker {
   void list_more(std::shared_ptr<Listing> listing);
   [[nodiscard]] Duration patience(TimePoint now) const;
   void wait(TimePoint now);
+  [[nodiscard]] bool poll(Duration longest);
+  [[nodiscard]] Duration longest_poll() const;
   void take_timers(TimePoint now);
   void sweep();
   void refuse_overdue(TimePoint now);

@@ -98,8 +98,9 @@ def origin(record: Record) -> str:
     of = f"commit `{record.commit[:8]}`, {record.date}"
     if record.older:
         return f"An older record, of the page of {of}: {record.older}. {NOT_RUN}"
-    beside = f", beside programs that used {record.busy:.0%} of them" if record.busy > QUIET else ""
-    of += f", {record.machine}{beside}."
+    of += f", {record.machine}."
+    if record.busy is not None and record.busy > QUIET:
+        of += f" When a run began, other programs used up to {record.busy:.0%} of the processors."
     if record.quick:
         return f"Quick runs, which are not a record: {of}"
     if record.runs == 1:

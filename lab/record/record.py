@@ -38,7 +38,9 @@ class Record:
     # Not empty: the numbers are from a page of that commit, this is what it says of them, and the
     # set of record has not been run since. 0 runs: it does not say how many there were.
     older: str = ""
-    busy: float = 0.0  # the most that other programs used of the processors when a run began
+    # The most that other programs used of the processors when a run began, those at idle priority
+    # as well. None: it was not measured.
+    busy: float | None = None
 
     def cell(self, table: str, row: str, column: str) -> Cell:
         for each in self.rows(table):

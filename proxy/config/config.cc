@@ -78,6 +78,16 @@ void read_workers(ConfigReader& reader, Config& config) {
   }
 }
 
+void read_busy_poll(ConfigReader& reader, Config& config) {
+  Duration longest = {};
+  if (reader.is("busy_poll", kAutomatic)) {
+    std::string text;
+    if (reader.get("busy_poll", &text)) config.busy_poll.reset();
+  } else if (reader.get("busy_poll", &longest, Duration::zero(), kLongestBusyPoll)) {
+    config.busy_poll = longest;
+  }
+}
+
 void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_address(reader, "listen", config.listen);
   if (reader.is("upstream", kOriginal)) {
@@ -90,7 +100,7 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   config.shown = find_protocol(config.protocol)->attributes;
   read_servers(reader, config);
   read_workers(reader, config);
-  reader.get("busy_poll", &config.busy_poll, Duration::zero(), kLongestBusyPoll);
+  read_busy_poll(reader, config);
   control::read_process(reader, config, kProgramName);
   reader.get("upstream_congestion", &config.upstream_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);

@@ -48,8 +48,8 @@ struct Config : control::HostConfig {
   // Addresses or CIDR blocks of the file system's other servers, whose I/O passes unscheduled.
   std::vector<std::string> servers;
   std::optional<std::uint64_t> workers = 1;  // none: automatic
-  // For how long a worker asks for events before it sleeps (BusyPoll); zero: it does not.
-  Duration busy_poll = std::chrono::microseconds(100);
+  // How long a worker polls before it sleeps (BusyPoll); zero: it does not. None: automatic.
+  std::optional<Duration> busy_poll = {};
   std::string upstream_congestion = "cubic";
   Limits limits;
   Timeouts timeouts;

@@ -16,7 +16,7 @@ void add_proxy(control::ConfigValues& values, const Config& config) {
   values.emplace_back("proxy.servers", joined(config.servers));
   values.emplace_back("proxy.write_back_by_file", control::switched(config.write_back_by_file));
   values.emplace_back("proxy.workers", config.workers ? std::to_string(*config.workers) : "auto");
-  values.emplace_back("proxy.busy_poll", to_string(config.busy_poll));
+  values.emplace_back("proxy.busy_poll", config.busy_poll ? to_string(*config.busy_poll) : "auto");
   control::add_process(values, config, kProgramName);
   values.emplace_back("proxy.upstream_congestion", config.upstream_congestion);
 }

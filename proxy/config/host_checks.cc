@@ -1,13 +1,12 @@
 #include "proxy/config/host_checks.h"
 
-#include <algorithm>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "base/config_file.h"
 #include "control/host/config_summary.h"
+#include "control/host/processors.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "stage/config/job_config.h"
@@ -28,16 +27,6 @@ void check_congestion(const Config& config, ConfigErrors& errors) {
   } else {
     errors.add(kKey, *problem);
   }
-}
-
-void check_workers(const Config& config, ConfigErrors& errors) {
-  const std::size_t processors = usable_processors();
-  if (config.workers.value_or(1) <= processors) return;
-  errors.warn("proxy.workers",
-              fmt::format("{} on {}: more workers than processors move no more data, and take "
-                          "turns",
-                          control::counted(*config.workers, "worker"),
-                          control::counted(processors, "processor")));
 }
 
 // Whether a connection to `upstream` arrives at a listener of `listen`.
@@ -66,13 +55,18 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
 
 }  // namespace
 
-std::size_t usable_processors() {
-  return std::max(std::thread::hardware_concurrency(), 1U);
+void check_workers(const Config& config, std::size_t processors, ConfigErrors& errors) {
+  if (config.workers.value_or(1) <= processors) return;
+  errors.warn("proxy.workers",
+              fmt::format("{} on {}: more workers than processors move no more data, and take "
+                          "turns",
+                          control::counted(*config.workers, "worker"),
+                          control::counted(processors, "processor")));
 }
 
 void check_host(const Config& config, ConfigErrors& errors, const Config* running) {
   check_congestion(config, errors);
-  check_workers(config, errors);
+  check_workers(config, control::Processors::here().count, errors);
   control::check_process(config, errors, kProgramName);
   if (running != nullptr) return;
   control::check_folders(config, errors);

@@ -7,14 +7,14 @@
 
 namespace vpfs::proxy {
 
-// The processors that this process may use.
-[[nodiscard]] std::size_t usable_processors();
-
 // Checks what a configuration needs of its host: the status file is writable, the kernel has the
 // congestion control, there is a processor for each worker, and the proxy does not connect to
 // itself. Resolves names, which blocks. With `running` it resolves none, because addresses cannot
 // change.
 void check_host(const Config& config, ConfigErrors& errors, const Config* running = nullptr);
+
+// A warning if there are more workers than processors; a part of check_host().
+void check_workers(const Config& config, std::size_t processors, ConfigErrors& errors);
 
 // The configuration file that `errors` is about, parsed and checked against the host.
 [[nodiscard]] std::optional<Config> load_config_file(ConfigErrors& errors,

@@ -10,19 +10,22 @@ namespace {
 using namespace std::chrono_literals;
 using test::kStart;
 
-BusyPoll of_50_us() {
+constexpr Duration kLongest = 50us;
+constexpr BusyPoll::Polled kVain = {.time = kLongest, .longest_gap = 1us};
+
+BusyPoll make_poll() {
   BusyPoll poll;
-  poll.set_longest(50us);
+  poll.set_longest(kLongest);
   return poll;
 }
 
-// The first `sleeps` sleeps after `now`: before how many of them it asks, in vain.
-int tries(BusyPoll& poll, int sleeps, TimePoint now) {
+// Before how many of so many sleeps it polls, each time in vain.
+int polls_in_vain(BusyPoll& poll, int sleeps, TimePoint now = kStart) {
   int count = 0;
   for (int i = 0; i < sleeps; ++i) {
     if (poll.next(now) == Duration::zero()) continue;
     ++count;
-    poll.missed(1us, now);
+    poll.missed(kVain, now);
   }
   return count;
 }
@@ -30,66 +33,88 @@ int tries(BusyPoll& poll, int sleeps, TimePoint now) {
 TEST(BusyPoll, IsOffUnlessALongestTimeIsSet) {
   BusyPoll poll;
   EXPECT_EQ(poll.next(kStart), Duration::zero());
-  poll.set_longest(50us);
-  EXPECT_EQ(poll.next(kStart), 50us);
+  poll.set_longest(kLongest);
+  EXPECT_EQ(poll.next(kStart), kLongest);
   poll.set_longest(Duration::zero());
   EXPECT_EQ(poll.next(kStart), Duration::zero());
 }
 
-TEST(BusyPoll, AThreadWithoutTrafficOnlyTriesNowAndThen) {
-  BusyPoll poll = of_50_us();
-  EXPECT_EQ(tries(poll, BusyPoll::kInVain, kStart), BusyPoll::kInVain);
-  EXPECT_EQ(tries(poll, 10 * BusyPoll::kTries, kStart), 10);
+TEST(BusyPoll, WithoutTrafficItOnlyTriesNowAndThen) {
+  BusyPoll poll = make_poll();
+  EXPECT_EQ(polls_in_vain(poll, BusyPoll::kInVain), BusyPoll::kInVain);
+  EXPECT_EQ(polls_in_vain(poll, 10 * BusyPoll::kTries), 10);
 }
 
-TEST(BusyPoll, ATryThatFindsSomethingMakesItAskAgain) {
-  BusyPoll poll = of_50_us();
-  (void)tries(poll, BusyPoll::kInVain, kStart);
-  int sleeps = 1;
+TEST(BusyPoll, ATryThatFindsSomethingMakesItPollAgain) {
+  BusyPoll poll = make_poll();
+  (void)polls_in_vain(poll, BusyPoll::kInVain);
+  std::uint32_t sleeps = 1;
   while (poll.next(kStart) == Duration::zero()) ++sleeps;
   EXPECT_EQ(sleeps, BusyPoll::kTries);
-  poll.found();
-  EXPECT_EQ(tries(poll, BusyPoll::kInVain, kStart), BusyPoll::kInVain);
+  poll.found({.time = 10us, .longest_gap = 1us}, kStart);
+  EXPECT_EQ(poll.next(kStart), kLongest);
 }
 
-TEST(BusyPoll, TimesInVainCountOnlyIfNothingWasFoundBetweenThem) {
-  BusyPoll poll = of_50_us();
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(tries(poll, BusyPoll::kInVain - 1, kStart), BusyPoll::kInVain - 1);
-    EXPECT_EQ(poll.next(kStart), 50us);
-    poll.found();
+// One request in flight: the client's next one comes at once, the data server's answer does not.
+TEST(BusyPoll, BeforeASlowServerItStopsAlthoughClientsAreQuick) {
+  BusyPoll poll = make_poll();
+  int polls = 0;
+  for (int operation = 0; operation < 1000; ++operation) {
+    for (const bool server : {true, false}) {
+      if (poll.next(kStart) == Duration::zero()) continue;
+      ++polls;
+      server ? poll.missed(kVain, kStart) : poll.found({.time = 20us, .longest_gap = 1us}, kStart);
+    }
+  }
+  EXPECT_LT(polls, 2 * 1000 / 8);
+}
+
+TEST(BusyPoll, GoesOnWhileMostOfItsTimeEndsWithAnEvent) {
+  BusyPoll poll = make_poll();
+  for (int operation = 0; operation < 1000; ++operation) {
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(poll.next(kStart), kLongest);
+      poll.found({.time = 20us, .longest_gap = 1us}, kStart);
+    }
+    ASSERT_EQ(poll.next(kStart), kLongest);
+    poll.missed(kVain, kStart);
   }
 }
 
-TEST(BusyPoll, WhileOthersWantTheProcessorItDoesNotAsk) {
-  BusyPoll poll = of_50_us();
-  poll.missed(BusyPoll::kPreempted - 1ns, kStart);
-  EXPECT_EQ(poll.next(kStart), 50us);
-  poll.missed(BusyPoll::kPreempted, kStart);
+TEST(BusyPoll, WhileOthersWantTheProcessorItDoesNotPoll) {
+  BusyPoll poll = make_poll();
+  poll.missed({.time = 500us, .longest_gap = BusyPoll::kPreempted - 1ns}, kStart);
+  EXPECT_EQ(poll.next(kStart), kLongest);
+  poll.missed({.time = 500us, .longest_gap = BusyPoll::kPreempted}, kStart);
   EXPECT_EQ(poll.next(kStart), Duration::zero());
   EXPECT_EQ(poll.next(kStart + BusyPoll::kRest - 1ns), Duration::zero());
-  EXPECT_EQ(poll.next(kStart + BusyPoll::kRest), 50us);
+  EXPECT_EQ(poll.next(kStart + BusyPoll::kRest), kLongest);
 }
 
 TEST(BusyPoll, RestsLongerEachTimeThatTheyAreStillThere) {
-  BusyPoll poll = of_50_us();
+  BusyPoll poll = make_poll();
   TimePoint now = kStart;
   for (Duration rest = BusyPoll::kRest; rest < BusyPoll::kLongestRest; rest *= 2) {
-    poll.found();  // what came at once says nothing about others
-    poll.missed(1ms, now);
+    poll.found({.time = 0us, .longest_gap = 0us}, now);  // what came at once says nothing of others
+    poll.found({.time = 1ms, .longest_gap = 1ms}, now);
     EXPECT_EQ(poll.next(now + rest - 1ns), Duration::zero());
     now += rest;
-    EXPECT_EQ(poll.next(now), 50us);
+    EXPECT_EQ(poll.next(now), kLongest);
   }
   for (int i = 0; i < 3; ++i) {
-    poll.found();
-    poll.missed(1ms, now);
+    poll.found({.time = 1ms, .longest_gap = 1ms}, now);
     now += BusyPoll::kLongestRest;
-    EXPECT_EQ(poll.next(now), 50us);
+    EXPECT_EQ(poll.next(now), kLongest);
   }
-  poll.missed(1us, now);
-  poll.missed(1ms, now);
-  EXPECT_EQ(poll.next(now + BusyPoll::kRest), 50us) << "they were gone in between";
+  poll.found({.time = 10us, .longest_gap = 1us}, now);
+  poll.found({.time = 1ms, .longest_gap = 1ms}, now);
+  EXPECT_EQ(poll.next(now + BusyPoll::kRest), kLongest) << "they were gone in between";
+}
+
+TEST(BusyPoll, OneLongGapIsNotMoreTimeInVainThanAPollMayTake) {
+  BusyPoll poll = make_poll();
+  poll.missed({.time = 10s, .longest_gap = 10s}, kStart);
+  EXPECT_EQ(polls_in_vain(poll, BusyPoll::kInVain, kStart + 1min), BusyPoll::kInVain - 1);
 }
 
 }  // namespace

@@ -286,23 +286,41 @@ TEST_F(WorkerTest, AReloadLetsGoWhatMayGoNow) {
   ASSERT_TRUE(comes_to(3, 1));
 }
 
-// It begins and ends with a reload. Between requests the worker sleeps or asks.
-TEST_F(WorkerTest, ServesTheSameWhileItAsksBeforeItSleeps) {
+// Each configuration comes with a reload. Between requests the worker polls or sleeps.
+TEST_F(WorkerTest, PollsBeforeItSleepsAsItIsConfigured) {
   WirePeer client = new_client();
   WirePeer server = upstream_->accept();
-  for (const char* longest : {"1 ms", "5 us", "0 s"}) {
+  const auto polls = [this] {
+    return shared_.counters.polls_found.load() + shared_.counters.polls_in_vain.load();
+  };
+  EXPECT_EQ(polls(), 0U);
+  for (const char* longest : {"1 ms", "0 s", "5 us", "0 s"}) {
     dispatcher_.use(settings_of(1, longest)->config, clock_.now());
-    for (unsigned tag = 1; tag <= 40; ++tag) {
+    for (unsigned tag = 1; tag <= 20; ++tag) {  // the first one brings the settings
       ASSERT_TRUE(client.send(read_of(tag)));
       ASSERT_TRUE(client.send(read_of(tag + 100)));
       serve(server, client, tag);
       serve(server, client, tag + 100);
     }
     ASSERT_TRUE(comes_to(0, 0));
+    const std::uint64_t before = polls();
+    ASSERT_TRUE(client.send(read_of(200)));
+    serve(server, client, 200);
+    ASSERT_TRUE(comes_to(0, 0));
+    if (longest == std::string_view("0 s")) {
+      EXPECT_EQ(polls(), before);
+    } else {
+      EXPECT_GT(before, 0U);
+    }
   }
+  EXPECT_GT(shared_.counters.polls_found, 0U);
+}
+
+TEST_F(WorkerTest, LooksAfterItsDeadlinesWhileItPolls) {
   dispatcher_.use(settings_of(1, "1 ms")->config, clock_.now());
+  WirePeer client = new_client();
   const std::uint64_t before = worker_.turns();
-  EXPECT_TRUE(wait_until([&] { return worker_.turns() > before + 2; })) << "its timers do not wait";
+  EXPECT_TRUE(wait_until([&] { return worker_.turns() > before + 5; }));
 }
 
 TEST_F(WorkerTest, WithoutADataServerAClientIsTurnedAway) {

@@ -82,7 +82,7 @@ TEST(ConfigChanges, EachSettingOfTheProxyIsNamedWithBothValues) {
       changes(before, after),
       ElementsAre("proxy.servers none -> 10.0.0.1, 10.0.0.2",
                   "proxy.write_back_by_file true -> false", "proxy.workers 1 -> 2",
-                  "proxy.busy_poll 100 us -> 50 us", "proxy.status_file none -> s.json",
+                  "proxy.busy_poll auto -> 50 us", "proxy.status_file none -> s.json",
                   "proxy.status_interval 5 s -> 1 s", "proxy.log stderr -> /var/log/vpfs.log",
                   "proxy.log_level info -> warn", "proxy.upstream_congestion cubic -> bbr"));
   EXPECT_THAT(changes(before, config_of("proxy: {listen: 'c:1', upstream: 'd:1'}")),
