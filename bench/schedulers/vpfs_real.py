@@ -46,6 +46,8 @@ from lab.status import INTERVAL, moved_bytes
 MPIIO, PVFS2FUSE = "mpiio", "pvfs2fuse"
 CLIENTS = {MPIIO: "IOR through MPI-IO", PVFS2FUSE: "IOR on a mount of pvfs2fuse"}
 IOR_PREFIX = "VPFS_IOR_PREFIX"
+# IOR passes it to ROMIO: on how many servers a new file is.
+SERVERS_HINT = "IOR_HINT__MPI__striping_factor"
 HOST = "servers"
 SERVER_PORT, PROXY_PORT = 3334, 4334  # and the next ones; the host has no other programs
 # MiB/s of each server's directory. A mount of pvfs2fuse has few requests in flight, and two of them
@@ -309,7 +311,10 @@ class Site:
 
     def _command(self, case: Case, name: str, options: Sequence[str]) -> list[str]:
         variables = {"PVFS2TAB_FILE": self._table(case.path)}
-        api = "MPIIO" if self._client == MPIIO else "POSIX"
+        api = "POSIX"
+        if self._client == MPIIO:
+            api = "MPIIO"
+            variables[SERVERS_HINT] = str(len(case.servers(name)))  # ROMIO ignores the directory's
         return [
             *self._hosts.within(name),
             *mpi_command(self._ior, case.processes, variables),

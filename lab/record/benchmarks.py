@@ -36,6 +36,25 @@ class Entry:
 
 SITES = (10, 100, 1000)  # servers
 OF_WANTED = {"ratio": "ratio", "of_wanted": "of the wanted", "total_mib_per_s": "MiB/s"}
+VPFS_PARTS = ("overhead", "ratios", "rates", "asymmetric")
+
+
+def of_vpfs(site: str) -> dict[str, Summary]:
+    return {
+        "overhead": summaries.of_vpfs(
+            site,
+            "overhead",
+            ["op", "processes", "path"],
+            {"total_mib_per_s": "MiB/s", "of_direct": "of direct"},
+        ),
+        "ratios": summaries.of_vpfs(
+            site, "ratios", ["wanted", "path"], {**OF_WANTED, "of_direct": "of direct"}
+        ),
+        "rates": summaries.of_vpfs(site, "rates", ["size", "processes"], OF_WANTED),
+        "asymmetric": summaries.of_vpfs(site, "asymmetric", ["setup", "path"], OF_WANTED),
+    }
+
+
 ONCE = ("--runs", "1")  # in each round; the rounds are the runs
 SET = [
     Entry(
@@ -129,23 +148,24 @@ SET = [
     Entry(
         "vpfs",
         "vpfs",
-        {
-            "overhead": summaries.of_vpfs(
-                "overhead",
-                ["op", "processes", "path"],
-                {"total_mib_per_s": "MiB/s", "of_direct": "of direct"},
-            ),
-            "ratios": summaries.of_vpfs(
-                "ratios", ["wanted", "path"], {**OF_WANTED, "of_direct": "of direct"}
-            ),
-            "rates": summaries.of_vpfs("rates", ["size", "processes"], OF_WANTED),
-            "asymmetric": summaries.of_vpfs("asymmetric", ["setup", "path"], OF_WANTED),
-        },
+        of_vpfs("vpfs-server"),
         tuple(
             (*ONCE, "--seconds", "5", "--servers", "vpfs-server", "--parts", part)
-            for part in ("overhead", "ratios", "rates", "asymmetric")
+            for part in VPFS_PARTS
         ),
         8,
+    ),
+    Entry(
+        "vpfs-real",  # OrangeFS's own servers; a coordinator is at its goal after some seconds
+        "vpfs",
+        of_vpfs("mpiio"),
+        tuple(
+            (*ONCE, "--seconds", "15" if part == "asymmetric" else "5")
+            + ("--servers", "mpiio", "--parts", part)
+            for part in VPFS_PARTS
+        ),
+        8,
+        rounds=3,
     ),
     Entry(
         "adaptbf",

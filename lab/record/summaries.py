@@ -449,11 +449,11 @@ def shares_in_hand_overs(content: Content) -> list[Row]:
     ]
 
 
-def of_vpfs(part: str, case: Sequence[str], columns: Mapping[str, str]) -> Summary:
-    """A part of script/bench vpfs with the servers of vpfs; headings by field."""
+def of_vpfs(site: str, part: str, case: Sequence[str], columns: Mapping[str, str]) -> Summary:
+    """A part of script/bench vpfs with servers and clients of `site`; headings by field."""
 
     def summary(content: Content) -> list[Row]:
-        rows = content["found"].get("vpfs-server", {"rows": []})["rows"]
+        rows = content["found"].get(site, {"rows": []})["rows"]
         return [
             {"case": ", ".join(str(row[field]) for field in case)}
             | {heading: row[field] for field, heading in columns.items()}
