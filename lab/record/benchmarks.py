@@ -37,6 +37,7 @@ class Entry:
 SITES = (10, 100, 1000)  # servers
 OF_WANTED = {"ratio": "ratio", "of_wanted": "of the wanted", "total_mib_per_s": "MiB/s"}
 VPFS_PARTS = ("overhead", "ratios", "rates", "asymmetric")
+SECONDS_OF_REAL = {"asymmetric": "15"}  # a coordinator is at its goal after some seconds
 
 
 def of_vpfs(site: str) -> dict[str, Summary]:
@@ -156,12 +157,19 @@ SET = [
         8,
     ),
     Entry(
-        "vpfs-real",  # OrangeFS's own servers; a coordinator is at its goal after some seconds
+        "vpfs-real",  # OrangeFS's own servers
         "vpfs",
         of_vpfs("mpiio"),
         tuple(
-            (*ONCE, "--seconds", "15" if part == "asymmetric" else "5")
-            + ("--servers", "mpiio", "--parts", part)
+            (
+                *ONCE,
+                "--servers",
+                "mpiio",
+                "--parts",
+                part,
+                "--seconds",
+                SECONDS_OF_REAL.get(part, "5"),
+            )
             for part in VPFS_PARTS
         ),
         8,
