@@ -30,8 +30,6 @@ target_include_directories(vpfs_scheduler_development
   PRIVATE ${PROJECT_SOURCE_DIR} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(vpfs_scheduler_development PUBLIC fmt::fmt yaml-cpp)
 target_compile_features(vpfs_scheduler_development PUBLIC cxx_std_23)
-# Other compilers link it too, so it has machine code.
-set_target_properties(vpfs_scheduler_development PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
 # Hidden, so that a plugin uses its own copy, and exports nothing of it. After -fPIE of VPFS_HARDENED.
 target_compile_options(vpfs_scheduler_development PRIVATE -fPIC)
 set_target_properties(vpfs_scheduler_development PROPERTIES

@@ -28,7 +28,7 @@ IN_SPACK = {
     "libfuse3-dev": "libfuse", "libjs-dygraphs": None, "liblmdb-dev": "lmdb", "libncurses-dev": "ncurses",
     "libpcap-dev": "libpcap", "libprotobuf-dev": "protobuf", "libslurm-dev": None, "libspdlog-dev": "spdlog",
     "libssl-dev": "openssl",
-    "liburing-dev": "liburing", "libyaml-cpp-dev": "yaml-cpp", "lld-19": None, "llvm-19": None, "ninja-build": None,
+    "liburing-dev": "liburing", "libyaml-cpp-dev": "yaml-cpp", "lld-19": None, "ninja-build": None,
     "nlohmann-json3-dev": "nlohmann-json", "pkg-config": "pkgconfig", "prometheus-cpp-dev": "prometheus-cpp",
     "protobuf-compiler": "protobuf", "python3": "python", "zlib1g-dev": "zlib-api"}
 ONLY_IN_SPACK = {"c", "googletest"}  # CMake looks for a C compiler; tests
