@@ -26,9 +26,8 @@ void BusyPoll::missed(Polled polled, TimePoint now) {
 }
 
 void BusyPoll::add(Duration time, const Polled& polled, TimePoint now) {
-  // A gap is the time of others.
-  const Duration most_at_once = longest_;
-  balance_ = std::clamp(balance_ + std::clamp(time, -most_at_once, most_at_once), -most(), most());
+  // What is above the longest time was a gap, in which others ran.
+  balance_ = std::clamp(balance_ + std::clamp(time, -longest_, longest_), -most(), most());
   if (polled.longest_gap >= kPreempted) {
     rests_until_ = now + rest_;
     rest_ = std::min(2 * rest_, kLongestRest);

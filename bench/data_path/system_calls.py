@@ -133,7 +133,7 @@ def rows(programs: Programs, fronts: Sequence[Front], protocol: str) -> list[Row
             for op, size in CASES
             for front in fronts
         ]
-    # What a worker asks before it sleeps depends on time, which strace stretches.
+    # How often a worker polls before it sleeps depends on time, which strace stretches.
     fronts = [
         dataclasses.replace(front, proxy={**front.proxy, "busy_poll": "0 s"}) for front in fronts
     ]

@@ -49,8 +49,7 @@ Processors Processors::here(const std::filesystem::path& root) {
   Processors found = {.count = std::max<std::size_t>(by_affinity(), 1), .has_quota = false};
   const std::optional<std::string> group = own_group(root);
   if (!group) return found;
-  const std::filesystem::path top = root / "sys/fs/cgroup";
-  std::filesystem::path folder = top;
+  std::filesystem::path folder = root / "sys/fs/cgroup";
   const auto take = [&] {
     const std::optional<double> quota = quota_of(folder / "cpu.max");
     if (!quota || *quota >= static_cast<double>(found.count)) return;

@@ -40,7 +40,8 @@ VPFS_PARTS = ("overhead", "ratios", "rates", "asymmetric")
 SECONDS_OF_REAL = {"asymmetric": "15"}  # a coordinator is at its goal after some seconds
 
 
-def of_vpfs(site: str) -> dict[str, Summary]:
+def tables_of_vpfs(site: str) -> dict[str, Summary]:
+    """Those of script/bench vpfs with the servers and clients of `site`."""
     return {
         "overhead": summaries.of_vpfs(
             site,
@@ -149,7 +150,7 @@ SET = [
     Entry(
         "vpfs",
         "vpfs",
-        of_vpfs("vpfs-server"),
+        tables_of_vpfs("vpfs-server"),
         tuple(
             (*ONCE, "--seconds", "5", "--servers", "vpfs-server", "--parts", part)
             for part in VPFS_PARTS
@@ -159,7 +160,7 @@ SET = [
     Entry(
         "vpfs-real",  # OrangeFS's own servers
         "vpfs",
-        of_vpfs("mpiio"),
+        tables_of_vpfs("mpiio"),
         tuple(
             (
                 *ONCE,

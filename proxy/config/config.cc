@@ -68,23 +68,16 @@ void read_servers(ConfigReader& reader, Config& config) {
   }
 }
 
-void read_workers(ConfigReader& reader, Config& config) {
-  std::uint64_t count = 1;
-  if (reader.is("workers", kAutomatic)) {
-    std::string text;
-    if (reader.get("workers", &text)) config.workers.reset();
-  } else if (reader.get("workers", &count, 1, kMostWorkers)) {
-    config.workers = count;
-  }
-}
-
-void read_busy_poll(ConfigReader& reader, Config& config) {
-  Duration longest = {};
-  if (reader.is("busy_poll", kAutomatic)) {
-    std::string text;
-    if (reader.get("busy_poll", &text)) config.busy_poll.reset();
-  } else if (reader.get("busy_poll", &longest, Duration::zero(), kLongestBusyPoll)) {
-    config.busy_poll = longest;
+// "auto" is nothing.
+template <typename Value>
+void read_automatic(ConfigReader& reader, std::string_view key, std::optional<Value>& to,
+                    Value least, Value most) {
+  Value value = {};
+  std::string text;
+  if (reader.is(key, kAutomatic)) {
+    if (reader.get(key, &text)) to.reset();
+  } else if (reader.get(key, &value, least, most)) {
+    to = value;
   }
 }
 
@@ -99,8 +92,8 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   config.source = fmt::format("the protocol {}", config.protocol);
   config.shown = find_protocol(config.protocol)->attributes;
   read_servers(reader, config);
-  read_workers(reader, config);
-  read_busy_poll(reader, config);
+  read_automatic<std::uint64_t>(reader, "workers", config.workers, 1, kMostWorkers);
+  read_automatic(reader, "busy_poll", config.busy_poll, Duration::zero(), kLongestBusyPoll);
   control::read_process(reader, config, kProgramName);
   reader.get("upstream_congestion", &config.upstream_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);
@@ -133,11 +126,7 @@ void read_limits(ConfigReader reader, Config& config) {
 
 void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
   reader.get("connect", &timeouts.connect, kShortest, kLongest);
-  std::string text;
-  if (reader.get("hold", &text) && text != kAutomatic) {
-    Duration hold = {};
-    if (reader.get("hold", &hold, milliseconds(10), kLongest)) timeouts.hold = hold;
-  }
+  read_automatic<Duration>(reader, "hold", timeouts.hold, milliseconds(10), kLongest);
   reader.get("hold_min", &timeouts.hold_min, milliseconds(10), kLongest);
   reader.get("drain", &timeouts.drain, Duration::zero(), kLongest);
   reader.get("service", &timeouts.service, milliseconds(100), kLongest);
