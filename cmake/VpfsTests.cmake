@@ -22,16 +22,19 @@ endfunction()
 add_custom_target(tests_within_a_process)
 add_custom_target(bare_tests)
 
-# vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [TIMEOUT seconds] [ASIO]): one
-# GoogleTest program. Every TEST in it is a test of ctest. ASIO is for programs that link asio: it
-# chooses the precompiled headers, which halve the build time.
+# vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [SHARDS n] [ASIO]):
+# one GoogleTest program. It is one test of ctest, since a process for each TEST would take more time
+# than most TESTs do. SHARDS is for programs that take long: so many processes share its TESTs. Each
+# process writes what GoogleTest reports to <build>/reports/TEST.xml, where script/test counts TESTs.
+# ASIO is for programs that link asio: it chooses the precompiled headers, which halve the build time.
+set(VPFS_TEST_REPORTS ${PROJECT_BINARY_DIR}/reports)
 function(vpfs_test name)
-  cmake_parse_arguments(ARG "ASIO" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "ASIO" "LABEL;SHARDS" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
   endif()
   if(VPFS_SANITIZE AND ARG_LABEL STREQUAL bare)
     return()
@@ -43,8 +46,18 @@ function(vpfs_test name)
   endif()
   target_sources(${name} PRIVATE ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-                       PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    set(test ${name})
+    if(ARG_SHARDS GREATER 1)
+      string(APPEND test .${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${test} COMMAND ${name} --gtest_output=xml:${VPFS_TEST_REPORTS}/${test}.xml)
+    # ctest starts the tests with the highest cost first.
+    set_tests_properties(${test} PROPERTIES
+      LABELS ${ARG_LABEL} TIMEOUT 300 COST ${ARG_SHARDS}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
 
 function(vpfs_test_executable name asio)

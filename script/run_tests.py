@@ -2,9 +2,9 @@
 """Builds vpfs with several presets and runs its tests; prints what each part took and one total.
 
   script/test           dev: checks, what sanitizers change, programs with those of the release
-                        before; script/chaos and tests by the clock, beside the builds of asan and
-                        tsan; asan: tests within a process, and those that start programs; tsan: the
-                        same for folders with threads
+                        before, script/chaos, and tests by the clock; asan: tests within a process,
+                        and those that start programs; tsan: the same for folders with threads.
+                        asan and tsan are built beside what comes before them
   script/test --quick   dev build, unit tests only
   script/test --full    also programs without a sanitizer, GCC with its unit tests, clang-tidy over
                         every source, ruff and mypy, and packages in a system made for them
@@ -23,10 +23,11 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import threading
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from concurrent import futures
+
+from test_counts import Count, Failure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -111,40 +112,6 @@ FULL = [PLAIN_PROGRAMS, Part("gcc", [Tests("gcc", labels="unit")]), Part("tidy",
 
 
 @dataclasses.dataclass
-class Count:
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # by the name of a test
-
-    def line(self) -> str:
-        skipped = f", {self.skipped} skipped" if self.skipped else ""
-        return f"{self.passed} passed, {self.failed} failed{skipped}"
-
-    def add(self, other: Count) -> None:
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-
-    def add_junit(self, file: pathlib.Path) -> list[tuple[str, str]]:
-        """Adds ctest's results; returns the names and the output of the tests that failed."""
-        failed = []
-        for case in ElementTree.parse(file).getroot().iter("testcase"):
-            note = case.find("skipped")
-            reason = note.get("message", "") if note is not None else ""
-            self.seconds[case.get("name", "?")] = float(case.get("time", "0"))
-            if case.get("status") == "run":
-                self.passed += 1
-            elif case.get("status") == "disabled" or reason.startswith("SKIP_"):
-                self.skipped += 1
-            else:  # also a test whose program is missing, which ctest calls "notrun"
-                self.failed += 1
-                output = case.findtext("system-out", "").strip()
-                failed.append((case.get("name", "?"), output))
-        return failed
-
-
-@dataclasses.dataclass
 class Took:
     """What a part took, and its result."""
 
@@ -193,7 +160,7 @@ class Runner:
         self.start = time.monotonic()
         self.took: list[Took] = []
         self.longest: list[tuple[float, str]] = []  # tests with their seconds
-        self.failures: list[tuple[str, str]] = []  # name, output
+        self.failures: list[Failure] = []
         # Every report of a sanitizer is a failure with a stack trace.
         self.environment = os.environ | {
             "ASAN_OPTIONS": ":".join(
@@ -256,7 +223,7 @@ class Runner:
         if code == SKIPPED:
             print(f"        chaos: {output.strip()}")
         elif code != 0:
-            self.failures.append(("chaos", output))
+            self.failures.append(Failure("chaos", output))
             print(f"        FAILED chaos; complete output: {file.relative_to(ROOT)}")
         self.took.append(watch.took("chaos", count.line()))
         self.total.add(count)
@@ -273,15 +240,17 @@ class Runner:
             [*before, "cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets],
         )
         self.took.append(watch.took(f"{preset}: build", "" if good else "FAILED"))
-        self.total.failed += not good
         return good
 
     def test(self, preset: str, tests: Tests) -> None:
         self.heading(f"{preset}: tests {tests.name}")
         watch = Stopwatch()
-        directory = BUILD / ("dev" if tests.programs else preset) / tests.folder
+        tree = BUILD / ("dev" if tests.programs else preset)
+        directory = tree / tests.folder
         junit = LOGS / f"{tests.name}.xml"
         junit.unlink(missing_ok=True)
+        reports = tree / "reports"
+        shutil.rmtree(reports, ignore_errors=True)  # a program that crashes writes none
         scratch = BUILD / "tmp" / tests.name
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
@@ -306,9 +275,10 @@ class Runner:
         self.run(watch, f"{tests.name}-tests", command, more)
         count = Count()
         if junit.exists():
-            for name, output in count.add_junit(junit):
-                print(f"        FAILED {tests.name}: {name}")
-                self.failures.append((f"{tests.name}: {name}", output))
+            for failure in count.add_ctest(junit, reports):
+                name = f"{tests.name}: {failure.name}"
+                print(f"        FAILED {name}")
+                self.failures.append(Failure(name, failure.output))
         else:
             count.failed += 1
             print(f"        ctest left no results in {directory}")
@@ -324,31 +294,24 @@ class Runner:
         self.total.add(count)
 
     def part(self, part: Part) -> None:
-        if self.build(part):
-            self.tests(part)
+        self.tests(part, self.build(part))
 
-    def tests(self, part: Part) -> None:
-        for tests in part.tests:
+    def tests(self, part: Part, built: bool) -> None:
+        self.total.failed += not built
+        for tests in part.tests if built else ():
             self.test(part.preset, tests)
 
     def normal(self) -> None:
-        """What waits for its time runs beside the builds of the sanitizers."""
+        """The sanitizers' builds take the time that tests leave, until it is their turn."""
         there = self.build(DEV)
-        if there:
-            self.tests(DEV)
-        built: list[Part] = []
-
-        def build_all() -> None:
-            built.extend(part for part in (ASAN, TSAN) if self.build(part, IDLE))
-
-        builder = threading.Thread(target=build_all)
-        builder.start()
-        if there:
-            self.chaos()
-            self.test(DEV.preset, TIMING)
-        builder.join()
-        for part in built:
-            self.tests(part)
+        with futures.ThreadPoolExecutor(max_workers=1) as builder:
+            builds = [(part, builder.submit(self.build, part, IDLE)) for part in (ASAN, TSAN)]
+            self.tests(DEV, there)
+            if there:
+                self.chaos()
+                self.test(DEV.preset, TIMING)
+            for part, build in builds:
+                self.tests(part, build.result())
 
     def check(self, name: str, log: str, command: list[str]) -> None:
         """A command that says by its exit code whether all is well, or that it cannot run here."""
@@ -395,9 +358,10 @@ class Runner:
             print(f"        {name:60} {minutes(seconds)}")
         for part in self.took:
             print(part.line())
-        for name, output in self.failures[:FAILURES_SHOWN]:
-            print(f"\nThe end of the output of {name}")
-            print("\n".join(f"        {line}" for line in output.splitlines()[-TEST_LINES_SHOWN:]))
+        for failure in self.failures[:FAILURES_SHOWN]:
+            print(f"\nThe end of the output of {failure.name}")
+            lines = failure.output.splitlines()[-TEST_LINES_SHOWN:]
+            print("\n".join(f"        {line}" for line in lines))
         print(self.total.line())
 
 

@@ -22,27 +22,61 @@ import check_python  # noqa: E402
 
 from acts import live_rules  # noqa: E402
 from lab.harness import Problem  # noqa: E402
-from run_tests import Count  # noqa: E402
+from test_counts import Count  # noqa: E402
 
 
-class JunitTest(unittest.TestCase):
+class CountTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.total = Count()
+
+    def add(self, cases: str, **reports: str) -> list[tuple[str, str]]:
+        """Adds what ctest says of `cases`, whose programs left `reports`."""
+        ctest = self.folder / "ctest.xml"
+        ctest.write_text(f"<testsuite>{cases}</testsuite>")
+        for name, tests in reports.items():
+            text = f"<testsuites><testsuite>{tests}</testsuite></testsuites>"
+            (self.folder / f"{name}.xml").write_text(text)
+        failures = self.total.add_ctest(ctest, self.folder)
+        return [(failure.name, failure.output) for failure in failures]
+
     def test_a_test_that_did_not_run_is_failed_unless_it_was_skipped(self) -> None:
-        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
-            file.write(
-                '<testsuite><testcase name="a" status="run" time="2.5"/>'
-                '<testcase name="b" status="fail">'
-                "<system-out>1 != 2\n</system-out></testcase>"
-                '<testcase name="c" status="notrun"><skipped '
-                'message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>'
-                '<testcase name="d" status="notrun"><skipped message="Unable to find '
-                'executable"/></testcase>'
-                "</testsuite>"
-            )
-            file.flush()
-            total = Count()
-            self.assertEqual(total.add_junit(pathlib.Path(file.name)), [("b", "1 != 2"), ("d", "")])
-        self.assertEqual(total.line(), "1 passed, 2 failed, 1 skipped")
-        self.assertEqual(total.seconds["a"], 2.5)
+        failures = self.add(
+            '<testcase name="a" status="run" time="2.5"/>'
+            '<testcase name="b" status="fail"><system-out>1 != 2\n</system-out></testcase>'
+            '<testcase name="c" status="notrun">'
+            '<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>'
+            '<testcase name="d" status="notrun">'
+            '<skipped message="Unable to find executable"/></testcase>'
+        )
+        self.assertEqual(failures, [("b", "1 != 2"), ("d", "")])
+        self.assertEqual(self.total.line(), "1 passed, 2 failed, 1 skipped")
+        self.assertEqual(self.total.seconds["a"], 2.5)
+
+    def test_each_test_of_a_program_counts(self) -> None:
+        failures = self.add(
+            '<testcase name="a" status="fail"><system-out>long</system-out></testcase>'
+            '<testcase name="b" status="run"/>',
+            a='<testcase classname="A" name="Good" result="completed" time="0.5"/>'
+            '<testcase classname="A" name="Bad" result="completed" time="1">'
+            "<failure>1 != 2</failure><failure>3 != 4</failure></testcase>"
+            '<testcase classname="A" name="Not" result="skipped"><skipped/></testcase>'
+            '<testcase classname="A" name="DISABLED_Old" result="suppressed"/>',
+            b="",
+        )
+        self.assertEqual(failures, [("A.Bad", "1 != 2\n3 != 4")])
+        self.assertEqual(self.total.line(), "1 passed, 1 failed, 2 skipped")
+        self.assertEqual(
+            self.total.seconds, {"A.Good": 0.5, "A.Bad": 1, "A.Not": 0, "A.DISABLED_Old": 0}
+        )
+
+    def test_a_program_that_fails_after_its_tests_has_failed(self) -> None:
+        failures = self.add(
+            '<testcase name="a" status="fail"><system-out>2 bytes leaked</system-out></testcase>',
+            a='<testcase classname="A" name="Good" result="completed" time="0.5"/>',
+        )
+        self.assertEqual(failures, [("a", "2 bytes leaked")])
+        self.assertEqual(self.total.line(), "1 passed, 1 failed")
 
     def test_without_skipped_tests_the_line_ends_after_failed(self) -> None:
         self.assertEqual(Count(passed=3).line(), "3 passed, 0 failed")
