@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from bench.control.control_impact_jobs import JOBS, WARM_UP, Job, Outcome
-from bench.mounts.ior import require_ior
+from lab import ior
 from lab.applications import started
 from lab.cluster import Cluster
 from lab.harness import MIB, Problem, Programs
@@ -86,7 +86,7 @@ def command(load: str, job: Job, scale: float, directory: pathlib.Path) -> list[
             "--thread",
             f"--directory={directory}",
         ]
-    program, _ = require_ior()
+    program, _ = ior.require()
     return [
         *mpi_command(program, count, {"SLURM_JOB_ID": job.name}),
         program,
@@ -99,7 +99,7 @@ def why_not(load: str) -> str:
     """Why this machine cannot run it; empty: it can."""
     if load == "ior":
         try:
-            require_ior()
+            ior.require()
         except Problem as problem:
             return str(problem)
     return ""

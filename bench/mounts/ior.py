@@ -13,18 +13,17 @@ import pathlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bench.mounts import ior_output, two_jobs
+from bench.mounts import two_jobs
 from bench.mounts.two_jobs import DEVICE, POLICIES, TOLERANCE, WANTED, WEIGHTS, Done, Outcome
-from lab import plot, targets
+from lab import ior, plot, targets
 from lab.harness import MIB, Problem, machine_settings
-from lab.mount import in_prefix, require_mounts
-from lab.mpi import launcher_of, mpi_command
+from lab.mount import require_mounts
+from lab.mpi import mpi_command
 from lab.report import Row, print_settings, table, write_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PREFIX = "VPFS_IOR_PREFIX"
 STRIDE = 47_008
 # What is written is kept; a run of its own then reads it back and compares (-W), another is
 # measured as the read, and compares too (-R).
@@ -57,18 +56,6 @@ FULL = Plan(processes=8, easy_mib=128, hard_blocks=2000, files=500)
 QUICK = Plan(processes=8, easy_mib=32, hard_blocks=400, files=30)
 
 
-def require_ior() -> tuple[str, str]:
-    """IOR and mdtest, which packages do not have."""
-    ior, mdtest = in_prefix(PREFIX, "ior"), in_prefix(PREFIX, "mdtest")
-    if not ior or not mdtest:
-        raise Problem(
-            "there is no IOR: build it from its sources (./configure --prefix=DIR; make install) "
-            f"and set {PREFIX}=DIR, where bin/ior and bin/mdtest are"
-        )
-    launcher_of(ior)
-    return ior, mdtest
-
-
 def ior_command(program: str, test: str, op: str, plan: Plan, directory: pathlib.Path) -> list[str]:
     """The command of one run of IOR.
 
@@ -96,7 +83,7 @@ def ior_command(program: str, test: str, op: str, plan: Plan, directory: pathlib
 
 
 def checked(done: Done, job: str) -> Done:
-    if wrong := ior_output.wrong_blocks(done.text):
+    if wrong := ior.wrong_blocks(done.text):
         raise Problem(f"job {job}: IOR found {wrong} wrong blocks:\n{done.text[-3000:]}")
     if done.code != 0:
         raise Problem(f"job {job} ended with {done.code}:\n{done.text[-3000:]}")
@@ -117,10 +104,10 @@ def data_rows(test: str, op: str, policy: str, outcome: Outcome) -> list[Row]:
                 "share": outcome.share(job),
                 "wanted": WEIGHTS[job] / sum(WEIGHTS.values()),
                 "mib_per_s": outcome.rate(job),
-                "ior_mib_per_s": ior_output.mean_mib_per_s(text, op),
-                "wrong_blocks": ior_output.wrong_blocks(text),
+                "ior_mib_per_s": ior.mean_mib_per_s(text, op),
+                "wrong_blocks": ior.wrong_blocks(text),
                 "seconds": done.seconds,
-                "summary": ior_output.summary_lines(text),
+                "summary": ior.summary_lines(text),
             }
         )
     return rows
@@ -132,7 +119,7 @@ def print_data(rows: Sequence[Row]) -> None:
         heading, *lines = row["summary"]
         for line in ([heading] if index == 0 else []) + lines:
             print(
-                f"  {'IOR' if line == heading else row['job']:>4}  {ior_output.shown(line)}",
+                f"  {'IOR' if line == heading else row['job']:>4}  {ior.shown(line)}",
                 flush=True,
             )
 
@@ -141,7 +128,7 @@ def name_rows(policy: str, outcome: Outcome) -> list[Row]:
     return [
         {"op": op, "policy": policy, "job": job, "weight": WEIGHTS[job], "ops_per_s": rate}
         for job, done in outcome.done.items()
-        for op, rate in ior_output.mdtest_rates(checked(done, job).text).items()
+        for op, rate in ior.mdtest_rates(checked(done, job).text).items()
     ]
 
 
@@ -184,7 +171,7 @@ def option_parser() -> argparse.ArgumentParser:
         prog="script/bench ior",
         add_help=False,
         description="Two applications with weights 3:1 by SLURM_JOB_ID, through proxies. Needs "
-        f"root, /dev/fuse, mpirun, and {PREFIX}, where bin/ior and bin/mdtest are.",
+        f"root, /dev/fuse, mpirun, and {ior.PREFIX}, where bin/ior and bin/mdtest are.",
     )
     parser.add_argument(
         "--processes", type=int, help=f"of each application (default {FULL.processes})"
@@ -195,7 +182,7 @@ def option_parser() -> argparse.ArgumentParser:
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    ior, mdtest = require_ior()
+    program, mdtest = ior.require()
     require_mounts()
     plan = QUICK if quick else FULL
     plan = dataclasses.replace(plan, processes=options.processes or plan.processes)
@@ -224,8 +211,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
                 for op in OPS:
                     outcome = site.run(
                         {
-                            job: mpi_command(ior, plan.processes, {"SLURM_JOB_ID": job})
-                            + ior_command(ior, test, op, plan, directory)
+                            job: mpi_command(program, plan.processes, {"SLURM_JOB_ID": job})
+                            + ior_command(program, test, op, plan, directory)
                             for job, directory in site.directories.items()
                         }
                     )

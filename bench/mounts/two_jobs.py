@@ -18,6 +18,7 @@ from lab.cluster import Cluster, Depth, Front
 from lab.harness import Problem, Programs
 from lab.mount import mounted, vpfs_mount
 from lab.report import Row
+from lab.shared_time import SETTLES, TAIL, Sample, rates_between
 from lab.status import INTERVAL, moved_bytes
 
 WEIGHTS = {"4711": 3, "4712": 1}
@@ -29,8 +30,6 @@ TOLERANCE = 0.03  # of the ratio
 DEVICE = {"bandwidth": "200 MiB/s", "per_request": "500 us", "parallelism": 1}
 DEPTH: Depth = {"depth_requests": 4, "depth_bytes": "4 MiB"}
 FRONT = "px"
-SETTLES = 0.5  # seconds after both have begun that do not count
-TAIL = 0.3  # seconds before the first has moved its last byte that do not count
 PATIENCE = 900.0
 
 
@@ -56,27 +55,6 @@ class Outcome:
 
     def rate(self, job: str) -> float | None:
         return self.rates.get(job)
-
-
-Sample = tuple[float, Mapping[str, float]]  # when, and the bytes of each job by then
-
-
-def rates_between(samples: Sequence[Sample]) -> dict[str, float]:
-    """MiB/s of each job while both moved data.
-
-    The time begins a little after both had begun, and ends when one of them was about to move its
-    last byte. Programs take their time to begin and to end, which counts for neither share.
-    """
-    begun = next((at for at, moved in samples if moved and all(moved.values())), None)
-    if begun is None:
-        return {}
-    last = samples[-1][1]
-    ended = min(next(at for at, moved in samples if moved[job] == last[job]) for job in last)
-    inside = [sample for sample in samples if begun + SETTLES <= sample[0] <= ended - TAIL]
-    if len(inside) < 2:
-        return {}
-    (begin, before), (end, after) = inside[0], inside[-1]
-    return {job: (after[job] - before[job]) / (end - begin) / 2**20 for job in after}
 
 
 class Site:

@@ -29,7 +29,7 @@ from bench.schedulers.vpfs_cases import (
     WRITE,
     Case,
 )
-from lab import plot
+from lab import ior, plot
 from lab.file_systems import DIRECT
 from lab.harness import machine_settings
 from lab.report import Row, print_settings, table, write_json
@@ -172,7 +172,7 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="script/bench vpfs",
         add_help=False,
-        description=f"Real servers take root, VPFS_ORANGEFS_PREFIX and {vpfs_real.IOR_PREFIX}.",
+        description=f"Real servers take root, VPFS_ORANGEFS_PREFIX and {ior.PREFIX}.",
     )
     LENGTHS.add_options(parser, SHORT)
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))

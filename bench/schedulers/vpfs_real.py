@@ -17,8 +17,6 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.mounts import ior_output
-from bench.mounts.two_jobs import rates_between
 from bench.schedulers.vpfs_cases import (
     ALL,
     LONGEST_DELAY,
@@ -31,7 +29,7 @@ from bench.schedulers.vpfs_cases import (
     WRITE,
     Case,
 )
-from lab import network, real_orangefs
+from lab import ior, network, real_orangefs
 from lab.applications import started
 from lab.cluster import Front
 from lab.coordinator import CONTROL, Coordinator, Settings
@@ -41,11 +39,11 @@ from lab.load import seconds
 from lab.mount import directory_mounted, in_prefix, mounted, why_mounting_is_refused
 from lab.mpi import mpi_command
 from lab.network import Network
+from lab.shared_time import rates_between
 from lab.status import INTERVAL, moved_bytes
 
 MPIIO, PVFS2FUSE = "mpiio", "pvfs2fuse"
 CLIENTS = {MPIIO: "IOR through MPI-IO", PVFS2FUSE: "IOR on a mount of pvfs2fuse"}
-IOR_PREFIX = "VPFS_IOR_PREFIX"
 # IOR passes it to ROMIO: on how many servers a new file is.
 SERVERS_HINT = "IOR_HINT__MPI__striping_factor"
 HOST = "servers"
@@ -80,8 +78,8 @@ def why_not_here() -> str:
     """Why nothing of this can be measured here; empty if it can."""
     if not real_orangefs.server_program():
         return "there is no pvfs2-server (VPFS_ORANGEFS_PREFIX)"
-    if not in_prefix(IOR_PREFIX, "ior"):
-        return f"there is no IOR ({IOR_PREFIX})"
+    if not in_prefix(ior.PREFIX, "ior"):
+        return f"there is no IOR ({ior.PREFIX})"
     return network.why_not() or why_mounting_is_refused()
 
 
@@ -190,7 +188,7 @@ class Site:
     ) -> None:
         self._programs, self._hosts, self._client = programs, hosts, client
         self._servers = Servers(programs, hosts, devices)
-        self._ior = in_prefix(IOR_PREFIX, "ior") or "ior"
+        self._ior = in_prefix(ior.PREFIX, "ior") or "ior"
         self._wait_until_they_work()
         for count in range(1, SERVERS + 1):
             place = self._directory(count, real_orangefs.PLACE)
@@ -332,7 +330,7 @@ class Site:
 
     def _own_rate(self, name: str, options: Sequence[str]) -> float:
         text = self._log(name).read_text(errors="replace")
-        return ior_output.mean_mib_per_s(text, READ if "-r" in options else WRITE)
+        return ior.mean_mib_per_s(text, READ if "-r" in options else WRITE)
 
 
 @contextlib.contextmanager

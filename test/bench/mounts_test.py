@@ -17,11 +17,12 @@ from lab import interpreter  # noqa: E402
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench.mounts import fio, fio_output, fuse, fuse_loads, fuse_orangefs, ior, ior_output  # noqa: E402
-from lab import mount, real_orangefs  # noqa: E402
-from bench.mounts import two_jobs  # noqa: E402
+from bench.mounts import fio, fio_output, fuse, fuse_loads, fuse_orangefs, two_jobs  # noqa: E402
+from bench.mounts import ior as bench_ior  # noqa: E402
+from lab import ior, mount, real_orangefs  # noqa: E402
 from lab.applications import environment  # noqa: E402
 from lab.harness import MIB, Problem, Programs  # noqa: E402
+from lab.shared_time import Sample, rates_between  # noqa: E402
 from lab.report import LINE, table  # noqa: E402
 from bench.mounts.two_jobs import Done, Outcome  # noqa: E402
 
@@ -65,45 +66,45 @@ class FioOutputTest(unittest.TestCase):
 
 class IorOutputTest(unittest.TestCase):
     def test_the_rate_is_the_mean_of_the_summary(self) -> None:
-        self.assertEqual(ior_output.mean_mib_per_s(recorded("ior-write.txt"), "write"), 158.66)
-        self.assertEqual(ior_output.mean_mib_per_s(recorded("ior-wrong-block.txt"), "read"), 5710.92)
+        self.assertEqual(ior.mean_mib_per_s(recorded("ior-write.txt"), "write"), 158.66)
+        self.assertEqual(ior.mean_mib_per_s(recorded("ior-wrong-block.txt"), "read"), 5710.92)
 
     def test_the_summary_is_in_iors_own_words(self) -> None:
-        heading, line = ior_output.summary_lines(recorded("ior-write.txt"))
+        heading, line = ior.summary_lines(recorded("ior-write.txt"))
         self.assertTrue(heading.startswith("Operation   Max(MiB)"))
         self.assertTrue(line.startswith("write         158.66"))
-        self.assertEqual(ior_output.shown(heading).split()[-1], "Mean(s)")
-        self.assertEqual(ior_output.shown(line).split()[-1], "0.01130")
+        self.assertEqual(ior.shown(heading).split()[-1], "Mean(s)")
+        self.assertEqual(ior.shown(line).split()[-1], "0.01130")
 
     def test_what_was_not_measured_is_a_problem(self) -> None:
         with self.assertRaisesRegex(Problem, "has no read"):
-            ior_output.mean_mib_per_s(recorded("ior-write.txt"), "read")
+            ior.mean_mib_per_s(recorded("ior-write.txt"), "read")
         with self.assertRaisesRegex(Problem, "no summary"):
-            ior_output.summary_lines("ERROR: open64 failed")
+            ior.summary_lines("ERROR: open64 failed")
 
     def test_wrong_blocks_are_counted(self) -> None:
-        self.assertEqual(ior_output.wrong_blocks(recorded("ior-write.txt")), 0)
-        self.assertEqual(ior_output.wrong_blocks(recorded("ior-wrong-block.txt")), 1)
-        self.assertEqual(ior_output.wrong_blocks("WARNING: Incorrect data on write (40 errors found).\n"
+        self.assertEqual(ior.wrong_blocks(recorded("ior-write.txt")), 0)
+        self.assertEqual(ior.wrong_blocks(recorded("ior-wrong-block.txt")), 1)
+        self.assertEqual(ior.wrong_blocks("WARNING: Incorrect data on write (40 errors found).\n"
                                                  "WARNING: Incorrect data on read (2 errors found)."), 42)
 
     def test_a_wrong_block_ends_the_benchmark_even_if_ior_ends_well(self) -> None:
         with self.assertRaisesRegex(Problem, "job 4711: IOR found 1 wrong blocks"):
-            ior.checked(Done(recorded("ior-wrong-block.txt"), 0, 1.0), "4711")
+            bench_ior.checked(Done(recorded("ior-wrong-block.txt"), 0, 1.0), "4711")
         with self.assertRaisesRegex(Problem, "job 4711 ended with 2"):
-            ior.checked(Done(recorded("ior-write.txt"), 2, 1.0), "4711")
+            bench_ior.checked(Done(recorded("ior-write.txt"), 2, 1.0), "4711")
 
     def test_mdtest_has_a_rate_for_each_operation(self) -> None:
-        rates = ior_output.mdtest_rates(recorded("mdtest.txt"))
+        rates = ior.mdtest_rates(recorded("mdtest.txt"))
         self.assertEqual(list(rates), ["File creation", "File stat", "File read", "File removal", "Tree creation",
                                        "Tree removal"])
         self.assertEqual(rates["File removal"], 296417.244)
         with self.assertRaises(Problem):
-            ior_output.mdtest_rates(recorded("ior-write.txt"))
+            ior.mdtest_rates(recorded("ior-write.txt"))
 
 
 class TwoJobsTest(unittest.TestCase):
-    def samples(self, begins: dict[str, float], ends: dict[str, float], rates: dict[str, float]) -> list[two_jobs.Sample]:
+    def samples(self, begins: dict[str, float], ends: dict[str, float], rates: dict[str, float]) -> list[Sample]:
         """What counters say each tenth of a second, until a while after the last has ended."""
         def moved(job: str, at: float) -> float:
             return max(0.0, min(at, ends[job]) - begins[job]) * rates[job] * MIB
@@ -112,21 +113,21 @@ class TwoJobsTest(unittest.TestCase):
 
     def test_only_the_time_counts_in_which_both_move_data(self) -> None:
         rates = {"4711": 150.0, "4712": 50.0}
-        measured = two_jobs.rates_between(self.samples({"4711": 3, "4712": 0}, {"4711": 8, "4712": 20}, rates))
+        measured = rates_between(self.samples({"4711": 3, "4712": 0}, {"4711": 8, "4712": 20}, rates))
         self.assertEqual({job: round(rate, 6) for job, rate in measured.items()}, rates)
 
     def test_the_end_of_a_program_after_its_last_byte_does_not_count(self) -> None:
         samples = self.samples({"4711": 0, "4712": 0}, {"4711": 5, "4712": 5}, {"4711": 150.0, "4712": 50.0})
         samples += [(at, samples[-1][1]) for at in (8.0, 9.0, 30.0)]
-        self.assertAlmostEqual(two_jobs.rates_between(samples)["4711"], 150.0)
+        self.assertAlmostEqual(rates_between(samples)["4711"], 150.0)
 
     def test_without_a_time_of_both_there_is_no_rate(self) -> None:
         rates = {"4711": 150.0, "4712": 50.0}
         for ends in ({"4711": 1, "4712": 9}, {"4711": 4.4, "4712": 9}):
             with self.subTest(ends):
-                self.assertEqual(two_jobs.rates_between(self.samples({"4711": 0, "4712": 4}, ends, rates)), {})
-        self.assertEqual(two_jobs.rates_between([(0.0, {"4711": 0, "4712": 0})]), {})
-        self.assertEqual(two_jobs.rates_between([]), {})
+                self.assertEqual(rates_between(self.samples({"4711": 0, "4712": 4}, ends, rates)), {})
+        self.assertEqual(rates_between([(0.0, {"4711": 0, "4712": 0})]), {})
+        self.assertEqual(rates_between([]), {})
 
     def test_shares_add_up_and_are_unknown_without_rates(self) -> None:
         self.assertEqual(Outcome({}, {"4711": 60.0, "4712": 20.0}).share("4711"), 0.75)
@@ -225,11 +226,11 @@ class IorBenchTest(unittest.TestCase):
             os.environ.pop(ior.PREFIX, None)
             for prefix in ({}, {ior.PREFIX: nothing}):
                 with mock.patch.dict(os.environ, prefix), self.assertRaisesRegex(Problem, f"{ior.PREFIX}=DIR"):
-                    ior.require_ior()
+                    ior.require()
 
     def test_hard_is_one_file_and_easy_a_file_for_each_process(self) -> None:
         def words(test: str, op: str) -> list[str]:
-            return ior.ior_command("ior", test, op, ior.FULL, pathlib.Path("/mnt/v"))
+            return bench_ior.ior_command("ior", test, op, bench_ior.FULL, pathlib.Path("/mnt/v"))
 
         self.assertIn("-F", words("easy", "write"))
         self.assertNotIn("-F", words("hard", "write"))
@@ -237,18 +238,18 @@ class IorBenchTest(unittest.TestCase):
         self.assertEqual([hard[hard.index(option) + 1] for option in ("-t", "-b")], ["47008", "47008"])
 
     def test_what_is_written_is_kept_compared_and_compared_again_as_it_is_read(self) -> None:
-        self.assertEqual(list(ior.OPS), ["write", "check", "read"])
-        self.assertIn("-k", ior.OPS["write"])
-        self.assertTrue({"-W", "-E", "-k"} <= set(ior.OPS["check"]))
-        self.assertTrue({"-r", "-R"} <= set(ior.OPS["read"]))
+        self.assertEqual(list(bench_ior.OPS), ["write", "check", "read"])
+        self.assertIn("-k", bench_ior.OPS["write"])
+        self.assertTrue({"-W", "-E", "-k"} <= set(bench_ior.OPS["check"]))
+        self.assertTrue({"-r", "-R"} <= set(bench_ior.OPS["read"]))
 
     def test_rows_have_iors_rate_beside_the_share(self) -> None:
         outcome = Outcome({job: Done(recorded("ior-write.txt"), 0, 9.0) for job in two_jobs.WEIGHTS},
                           {"4711": 30.0, "4712": 10.0})
-        rows = ior.data_rows("hard", "write", "sfq", outcome)
+        rows = bench_ior.data_rows("hard", "write", "sfq", outcome)
         self.assertEqual([(row["share"], row["mib_per_s"], row["ior_mib_per_s"], row["wrong_blocks"]) for row in rows],
                          [(0.75, 30.0, 158.66, 0), (0.25, 10.0, 158.66, 0)])
-        self.assertEqual([each["verdict"] for each in ior.verdicts(rows)], ["not measured", "reached"])
+        self.assertEqual([each["verdict"] for each in bench_ior.verdicts(rows)], ["not measured", "reached"])
 
 
 class FuseBenchTest(unittest.TestCase):
@@ -288,11 +289,11 @@ class FuseBenchTest(unittest.TestCase):
         self.assertIsNone(fuse.base_of([]))
 
     def test_every_table_fits_into_a_line_of_a_terminal(self) -> None:
-        numbers = dict.fromkeys([*fuse.COLUMNS, *fio.COLUMNS, *ior.COLUMNS, *ior.NAME_COLUMNS], 12345.6)
+        numbers = dict.fromkeys([*fuse.COLUMNS, *fio.COLUMNS, *bench_ior.COLUMNS, *bench_ior.NAME_COLUMNS], 12345.6)
         words = {"backend": "400 MiB/s", "op": "randwrite", "size": "4 KiB", "jobs": 16, "path": "passthrough_hp",
                  "mounts": 2, "processes": 64, "policy": "fifo", "job": "4711", "weight": 3, "wanted": 0.75,
                  "share": 0.75, "profile": "large sequential write", "test": "easy"}
-        for columns in (fuse.COLUMNS, fio.COLUMNS, ior.COLUMNS, ior.NAME_COLUMNS):
+        for columns in (fuse.COLUMNS, fio.COLUMNS, bench_ior.COLUMNS, bench_ior.NAME_COLUMNS):
             text = table([numbers | words], columns)
             self.assertLessEqual(max(map(len, text.splitlines())), LINE, text)
 
@@ -326,7 +327,7 @@ class MountTest(unittest.TestCase):
             self.assertNotIn(fuse_orangefs.REAL, fuse_orangefs.backends())
 
     def test_a_quick_plan_is_smaller_in_everything_but_processes(self) -> None:
-        full, quick = dataclasses.asdict(ior.FULL), dataclasses.asdict(ior.QUICK)
+        full, quick = dataclasses.asdict(bench_ior.FULL), dataclasses.asdict(bench_ior.QUICK)
         self.assertEqual([name for name in full if quick[name] >= full[name]], ["processes"])
 
 

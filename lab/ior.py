@@ -1,11 +1,14 @@
-"""What IOR and mdtest say at the end, as numbers."""
+"""IOR and mdtest, of another project: where they are, and what they say at the end, as numbers."""
 
 from __future__ import annotations
 
 import re
 
 from lab.harness import Problem
+from lab.mount import in_prefix
+from lab.mpi import launcher_of
 
+PREFIX = "VPFS_IOR_PREFIX"
 WRONG = re.compile(r"Incorrect data on (\w+) \((\d+) errors? found\)")
 # "write  158.66  158.66  158.66  0.00 ...": the largest, the smallest and the mean rate of all
 # repetitions, in MiB/s.
@@ -15,6 +18,18 @@ RATE = re.compile(
     r"^ +((?:File|Directory|Tree) \w+) +([\d.]+) +([\d.]+) +([\d.]+) +[\d.]+ *$", re.MULTILINE
 )
 SHOWN = 10  # fields of a summary line: up to Mean(s)
+
+
+def require() -> tuple[str, str]:
+    """IOR and mdtest, which packages do not have."""
+    ior, mdtest = in_prefix(PREFIX, "ior"), in_prefix(PREFIX, "mdtest")
+    if not ior or not mdtest:
+        raise Problem(
+            "there is no IOR: build it from its sources (./configure --prefix=DIR; make install) "
+            f"and set {PREFIX}=DIR, where bin/ior and bin/mdtest are"
+        )
+    launcher_of(ior)
+    return ior, mdtest
 
 
 def wrong_blocks(text: str) -> int:
