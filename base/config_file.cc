@@ -99,7 +99,8 @@ std::vector<std::string> names_in(const std::string& folder, ConfigErrors& error
         name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
     if (name.starts_with('.') || is_odd) continue;
     if (name.ends_with(".yml")) {
-      errors.warn_about(folder + "/" + name, "is not read: its name does not end with .yaml");
+      errors.warn_about(fmt::format("{}/{}", folder, name),
+                        "is not read: its name does not end with .yaml");
     }
     if (name.ends_with(".yaml")) names.push_back(std::move(name));
   }
@@ -126,7 +127,7 @@ std::optional<std::string> read_config_texts(ConfigErrors& errors) {
   if (const auto line = line_of_part(*text)) errors.add(*line, "", kSecond);
   const std::string folder = config_folder(errors.file());
   for (const std::string& name : names_in(folder, errors)) {
-    const std::string file = folder + "/" + name;
+    const std::string file = fmt::format("{}/{}", folder, name);
     const Result<std::string> part = read_text(file, MayBeEmpty::yes);
     if (!part) {
       errors.add_about(file, part.error().message);

@@ -16,15 +16,15 @@ constexpr std::size_t kLeastMember = 6;
 }  // namespace
 
 const SavedState::Values& SavedState::list(std::string_view name) const {
-  static const Values kNone;
+  static const Values none;
   const auto* const found = find<Values>(name);
-  return found == nullptr ? kNone : *found;
+  return found == nullptr ? none : *found;
 }
 
 const SavedState& SavedState::child(std::string_view name) const {
-  static const SavedState kMissing;
+  static const SavedState missing;
   const Values& all = list(name);
-  return all.empty() ? kMissing : all.front();
+  return all.empty() ? missing : all.front();
 }
 
 // A state is the number of its members, and of each its name with a length, the kind and the value.

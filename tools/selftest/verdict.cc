@@ -137,6 +137,7 @@ std::string to_text(const CostFit& costs) {
 
 std::vector<VerdictLine> verdict(const Record& record, const Findings& findings, bool shared) {
   std::vector<VerdictLine> lines;
+  lines.reserve(findings.ratios.size());
   for (const RatioFinding& each : findings.ratios) lines.push_back(line_of(each, record));
   if (!record.no_weights.empty()) {
     lines.push_back({Kind::unknown, "shares were not measured: " + record.no_weights});

@@ -34,7 +34,7 @@ std::string tenths(std::size_t place) {
 }
 
 std::size_t across(std::size_t part, std::size_t parts) {
-  return std::size_t{10 * kLeft} + 10 * kPlotWidth * part / parts;
+  return std::size_t{10} * kLeft + std::size_t{10} * kPlotWidth * part / parts;
 }
 
 std::size_t up(int top, double value, double most) {

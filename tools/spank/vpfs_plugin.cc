@@ -40,7 +40,7 @@ using vpfs::wishes::kWishes;
 using vpfs::wishes::Wish;
 
 // Slurm gives its callbacks no place for what the plugin knows.
-std::optional<Options> options;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+std::optional<Options> known;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 // Texts of an option, which Slurm may look at as long as the plugin is loaded.
 struct Texts {
@@ -53,15 +53,18 @@ std::array<Texts, kWishes.size()>
 
 // srun starts a step of a job that runs already. The options of its submission count.
 bool is_within_a_job() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): a command reads its options in one thread
   return spank_context() == S_CTX_LOCAL && std::getenv("SLURM_JOB_ID") != nullptr;
 }
 
 bool is_inherited(Wish wish, std::string_view value) {
-  const char* const inherited = std::getenv(vpfs::spank::inherited_name(wish).c_str());
+  const std::string name = vpfs::spank::inherited_name(wish);
+  const char* const inherited =
+      std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): so here
   return inherited != nullptr && value == inherited;
 }
 
-int take(Wish wish, std::string_view value) {
+int take(Options& options, Wish wish, std::string_view value) {
   if (is_within_a_job()) {
     if (!is_inherited(wish, value)) {
       slurm_error("--%s: counts for a whole job, and this one runs already: ignored",
@@ -69,16 +72,16 @@ int take(Wish wish, std::string_view value) {
     }
     return 0;
   }
-  const Result<void> taken = options->take(wish, value);
+  const Result<void> taken = options.take(wish, value);
   if (taken) return 0;
   slurm_error("%s", taken.error().message.c_str());
   return -1;
 }
 
 int take_option(int wish, const char* value, int remote) {
-  if (remote != 0 || !options) return 0;
+  if (remote != 0 || !known) return 0;
   try {
-    return take(static_cast<Wish>(wish), value == nullptr ? "" : value);
+    return take(*known, static_cast<Wish>(wish), value == nullptr ? "" : value);
   } catch (const std::exception& problem) {
     slurm_error("vpfs: %s", problem.what());
     return 0;
@@ -97,10 +100,10 @@ const char* argument_of(Wish wish) {
   return "TIME";
 }
 
-void offer(spank_t spank, Wish wish) {
+void offer(spank_t spank, const Options& options, Wish wish) {
   Texts& text = texts[static_cast<std::size_t>(wish)];
   text.name = option_name(wish);
-  text.usage = options->usage(wish);
+  text.usage = options.usage(wish);
   text.option = {.name = text.name.data(),
                  .arginfo = const_cast<char*>(argument_of(wish)),
                  .usage = text.usage.data(),
@@ -113,19 +116,20 @@ void offer(spank_t spank, Wish wish) {
 }
 
 void start(spank_t spank, const std::vector<std::string_view>& bounds) {
-  options.emplace(bounds);
-  if (options->mistake() && spank_context() == S_CTX_SLURMD) {
-    slurm_error("vpfs: bounds in plugstack.conf: %s", options->mistake()->c_str());
+  const Options& options = known.emplace(bounds);
+  if (const std::optional<std::string>& mistake = options.mistake();
+      mistake && spank_context() == S_CTX_SLURMD) {
+    slurm_error("vpfs: bounds in plugstack.conf: %s", mistake->c_str());
   }
   for (const Wish wish : kWishes) {
-    if (options->offers(wish)) offer(spank, wish);
+    if (options.offers(wish)) offer(spank, options, wish);
   }
 }
 
-void hand_over(spank_t spank) {
+void hand_over(spank_t spank, const Options& options) {
   if (spank_context() != S_CTX_LOCAL && spank_context() != S_CTX_ALLOCATOR) return;
   for (const Wish wish : kWishes) {
-    const std::optional<std::string>& value = options->taken(wish);
+    const std::optional<std::string>& value = options.taken(wish);
     if (!value) continue;
     const std::string name = vpfs::spank::variable_name(wish);
     if (spank_job_control_setenv(spank, name.c_str(), value->c_str(), 1) != ESPANK_SUCCESS) {
@@ -147,7 +151,7 @@ int slurm_spank_init(spank_t spank, int count, char** words) {
 
 int slurm_spank_init_post_opt(spank_t spank, int /*count*/, char** /*words*/) {
   try {
-    if (options) hand_over(spank);
+    if (known) hand_over(spank, *known);
   } catch (const std::exception& problem) {
     slurm_error("vpfs: %s", problem.what());
   }

@@ -12,6 +12,7 @@ namespace {
 
 std::vector<control::PortAddress> ports_of(const std::vector<Target>& targets) {
   std::vector<control::PortAddress> ports;
+  ports.reserve(targets.size());
   for (const Target& target : targets) ports.push_back(target.endpoint);
   return ports;
 }
@@ -67,6 +68,7 @@ std::string AskedProxies::name(std::size_t proxy) const {
 
 std::vector<ProxyAnswer> AskedProxies::ask_all(const control::Envelope& request) {
   std::vector<Question> questions;
+  questions.reserve(size());
   for (std::size_t i = 0; i < size(); ++i) questions.push_back({.proxy = i, .request = request});
   return ask(questions);
 }
