@@ -47,10 +47,10 @@ class Caches {
 
   // At most `most_entries` attributes and as many names.
   Caches(Duration attribute_timeout, Duration name_timeout, std::size_t most_entries)
-      : attribute_timeout_(attribute_timeout),
-        attributes_(attribute_timeout, most_entries),
+      : attributes_(attribute_timeout, most_entries),
         names_(name_timeout, most_entries),
         directories_(attribute_timeout, most_entries),
+        attribute_timeout_(attribute_timeout),
         changes_(attribute_timeout) {}
 
   // Null when they are not known.
@@ -132,10 +132,10 @@ class Caches {
   }
 
  private:
-  Duration attribute_timeout_;
   CallerTable<AttributesPtr> attributes_;
   CallerTable<orangefs::Handle> names_;
   CallerTable<Described> directories_;
+  Duration attribute_timeout_;
   DirectoryChanges changes_;
 };
 

@@ -31,12 +31,12 @@ Storage::Storage(const Topology& topology, const StorageRates& rates)
 
 LinkId Storage::of(NodeId node, NodeLink link) const {
   VPFS_ASSERT(node < topology_.nodes());
-  return first_ + node * kNodeLinks + link;
+  return first_ + node * kNodeLinks + static_cast<std::uint32_t>(link);
 }
 
 LinkId Storage::of(std::uint32_t server, ServerLink link) const {
   VPFS_ASSERT(server < servers_);
-  return first_server_ + server * kServerLinks + link;
+  return first_server_ + server * kServerLinks + static_cast<std::uint32_t>(link);
 }
 
 Storage::Part Storage::part(LinkId link) const {
@@ -56,30 +56,30 @@ Storage::Part Storage::part(LinkId link) const {
 
 void Storage::read(NodeId device, NodeId reader, bool from_memory, Random& random,
                    std::vector<LinkId>& route) const {
-  route.push_back(of(device, from_memory ? kMemory : kRead));
+  route.push_back(of(device, from_memory ? NodeLink::memory : NodeLink::read));
   topology_.route(device, reader, random, route);
 }
 
 void Storage::write(NodeId writer, NodeId device, bool into_memory, Random& random,
                     std::vector<LinkId>& route) const {
   topology_.route(writer, device, random, route);
-  route.push_back(of(device, into_memory ? kMemory : kWrite));
+  route.push_back(of(device, into_memory ? NodeLink::memory : NodeLink::write));
 }
 
 void Storage::fetch(std::uint32_t server, bool from_memory, std::vector<LinkId>& route) const {
-  route.push_back(of(server, from_memory ? kServerMemory : kServerRead));
-  route.push_back(of(server, kFrontOut));
+  route.push_back(of(server, from_memory ? ServerLink::memory : ServerLink::read));
+  route.push_back(of(server, ServerLink::front_out));
 }
 
 void Storage::store(std::uint32_t server, bool into_memory, std::vector<LinkId>& route) const {
-  route.push_back(of(server, kFrontIn));
-  route.push_back(of(server, into_memory ? kServerMemory : kServerWrite));
+  route.push_back(of(server, ServerLink::front_in));
+  route.push_back(of(server, into_memory ? ServerLink::memory : ServerLink::write));
 }
 
 void Storage::replicate(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& route) const {
-  route.push_back(of(from, kBackOut));
-  route.push_back(of(to, kBackIn));
-  route.push_back(of(to, kServerWrite));
+  route.push_back(of(from, ServerLink::back_out));
+  route.push_back(of(to, ServerLink::back_in));
+  route.push_back(of(to, ServerLink::write));
 }
 
 }  // namespace vpfs::sim

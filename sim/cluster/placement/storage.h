@@ -68,17 +68,18 @@ class Storage {
   void replicate(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& route) const;
 
  private:
-  enum NodeLink : std::uint32_t { kRead, kWrite, kMemory, kNodeLinks };
-  enum ServerLink : std::uint32_t {
-    kServerRead,
-    kServerWrite,
-    kServerMemory,
-    kFrontOut,
-    kFrontIn,
-    kBackOut,
-    kBackIn,
-    kServerLinks
+  enum class NodeLink : std::uint8_t { read, write, memory };
+  static constexpr std::uint32_t kNodeLinks = 3;
+  enum class ServerLink : std::uint8_t {
+    read,
+    write,
+    memory,
+    front_out,
+    front_in,
+    back_out,
+    back_in
   };
+  static constexpr std::uint32_t kServerLinks = 7;
   [[nodiscard]] LinkId of(NodeId node, NodeLink link) const;
   [[nodiscard]] LinkId of(std::uint32_t server, ServerLink link) const;
 
