@@ -31,6 +31,7 @@ BELOW = ((2500, 1), (10_000, 4), (10_000, 5), (10_000, 10), (10_000, 20))  # sta
 CYCLES, TRANSPORTS = ("fused", "four"), ("unix", "tcp", "mtls")
 WARM_UP = 1.0
 LEAST_CYCLES = 20
+FLOOR_SECONDS = 30.0  # at most: its median comes from hundreds of cycles by then
 TRAFFIC_SECONDS = 1.0
 FULL, QUICK = Rounds(seconds=4, runs=3), Rounds(seconds=1, runs=1)
 # The set-up of a study of control planes at scale: its sites, and its runs of five minutes.
@@ -182,7 +183,7 @@ class Bench:
             "--sizes",
             ",".join(map(str, sizes)),
             "--seconds",
-            str(self._seconds),
+            str(min(self._seconds, FLOOR_SECONDS)),
             "--least-cycles",
             str(LEAST_CYCLES),
         ]
@@ -311,7 +312,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "lease, deadline": f"{LEASE}, {DEADLINE}: no stage is late",
         "stages": "one process with one thread and the real messages; they dial",
         "floor": "two processes with one thread each, plain epoll, the sizes of the same run's "
-        "messages; of mtls: plain TCP's",
+        f"messages, {FLOOR_SECONDS:g} s at most; of mtls: plain TCP's",
         "aggregators": "a process each, on this machine; over TCP they dial the coordinator's "
         "UNIX socket",
         "cpu_ms, bytes": "of a cycle; CPU from /proc/PID/task/*/schedstat; bytes: messages with "
