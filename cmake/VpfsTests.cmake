@@ -8,7 +8,7 @@
 #   bare_programs_test       like programs_test, but measures what a sanitizer changes, or does more
 #                            without one. It runs with the programs of dev too.
 #   timing_test              like programs_test, but compares rates, shares or times by the wall clock.
-#                            It runs once, with the programs of dev, and nothing else runs meanwhile.
+#                            It runs once, with the programs of dev, and no other test runs meanwhile.
 include(GoogleTest)
 
 # Defines paths that only the build knows, for test/support/places.h.
@@ -25,9 +25,11 @@ add_custom_target(bare_tests)
 # vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [SHARDS n] [ASIO]):
 # one GoogleTest program. It is one test of ctest, since a process for each TEST would take more time
 # than most TESTs do. SHARDS is for programs that take long: so many processes share its TESTs. Each
-# process writes what GoogleTest reports to <build>/reports/TEST.xml, where script/test counts TESTs.
+# process writes what GoogleTest reports to <build>/reports/TEST.xml, where script/test counts TESTs;
+# <build>/reported_tests.txt has the names of these tests.
 # ASIO is for programs that link asio: it chooses the precompiled headers, which halve the build time.
 set(VPFS_TEST_REPORTS ${PROJECT_BINARY_DIR}/reports)
+set_property(GLOBAL PROPERTY VPFS_REPORTED_TESTS "")
 function(vpfs_test name)
   cmake_parse_arguments(ARG "ASIO" "LABEL;SHARDS" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_LABEL)
@@ -53,10 +55,13 @@ function(vpfs_test name)
     endif()
     math(EXPR index "${shard} - 1")
     add_test(NAME ${test} COMMAND ${name} --gtest_output=xml:${VPFS_TEST_REPORTS}/${test}.xml)
-    # ctest starts the tests with the highest cost first.
     set_tests_properties(${test} PROPERTIES
-      LABELS ${ARG_LABEL} TIMEOUT 300 COST ${ARG_SHARDS}
+      LABELS ${ARG_LABEL} TIMEOUT 300
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+    if(ARG_SHARDS GREATER 1)
+      set_tests_properties(${test} PROPERTIES COST 100)  # ctest starts these first
+    endif()
+    set_property(GLOBAL APPEND_STRING PROPERTY VPFS_REPORTED_TESTS "${test}\n")
   endforeach()
 endfunction()
 

@@ -14,7 +14,7 @@ def rates_between(samples: Sequence[Sample]) -> dict[str, float]:
     """MiB/s of each job while all moved data.
 
     The time begins a little after all had begun, and ends when one of them was about to move its
-    last byte. Programs take their time to begin and to end, which counts for neither share.
+    last byte. Programs take their time to begin and to end, which counts for no share.
     """
     begun = next((at for at, moved in samples if moved and all(moved.values())), None)
     if begun is None:

@@ -84,7 +84,7 @@ def programs_of(preset: str) -> Tests:
 
 QUICK = Part(
     "dev",
-    [Tests("unit", labels="unit|bare|script")],
+    [Tests("unit", labels="^(unit|bare|script)$")],
     targets=["programs", "tests_within_a_process"],
 )
 # Tests within a process are compiled once, for ASan and UBSan, which find more. Tests that start
@@ -161,8 +161,14 @@ class Runner:
         self.took: list[Took] = []
         self.longest: list[tuple[float, str]] = []  # tests with their seconds
         self.failures: list[Failure] = []
+        # A filter of GoogleTest's would leave tests out.
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("GTEST_", "TESTBRIDGE_"))
+        }
         # Every report of a sanitizer is a failure with a stack trace.
-        self.environment = os.environ | {
+        self.environment = inherited | {
             "ASAN_OPTIONS": ":".join(
                 ("detect_stack_use_after_return=1", "strict_string_checks=1", "halt_on_error=1")
             ),
@@ -267,21 +273,24 @@ class Runner:
             "--timeout",
             "300",
             "--no-tests=ignore",
+            "--test-output-truncation",
+            "head",
             "--output-junit",
             str(junit),
         ]
         command += ["-L", tests.labels] if tests.labels else []
         command += ["-LE", tests.without] if tests.without else []
-        self.run(watch, f"{tests.name}-tests", command, more)
+        good = self.run(watch, f"{tests.name}-tests", command, more)
         count = Count()
         if junit.exists():
-            for failure in count.add_ctest(junit, reports):
+            reported = (tree / "reported_tests.txt").read_text().split()
+            for failure in count.add_ctest(junit, reports, reported):
                 name = f"{tests.name}: {failure.name}"
                 print(f"        FAILED {name}")
                 self.failures.append(Failure(name, failure.output))
-        else:
+        if not good and not count.failed:
             count.failed += 1
-            print(f"        ctest left no results in {directory}")
+            print(f"        FAILED {tests.name}: ctest failed in {directory}, and names no test")
         if left := sorted(path.name for path in scratch.iterdir()):
             count.failed += 1
             print(
@@ -304,7 +313,8 @@ class Runner:
     def normal(self) -> None:
         """The sanitizers' builds take the time that tests leave, until it is their turn."""
         there = self.build(DEV)
-        with futures.ThreadPoolExecutor(max_workers=1) as builder:
+        builder = futures.ThreadPoolExecutor(max_workers=1)
+        try:
             builds = [(part, builder.submit(self.build, part, IDLE)) for part in (ASAN, TSAN)]
             self.tests(DEV, there)
             if there:
@@ -312,6 +322,8 @@ class Runner:
                 self.test(DEV.preset, TIMING)
             for part, build in builds:
                 self.tests(part, build.result())
+        finally:
+            builder.shutdown(cancel_futures=True)
 
     def check(self, name: str, log: str, command: list[str]) -> None:
         """A command that says by its exit code whether all is well, or that it cannot run here."""

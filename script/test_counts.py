@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Container
+
+SANITIZER = "Sanitizer: "  # is in the reports of all of them
 
 
 @dataclasses.dataclass
@@ -29,47 +32,68 @@ class Count:
         self.failed += other.failed
         self.skipped += other.skipped
 
-    def add_ctest(self, file: pathlib.Path, reports: pathlib.Path) -> list[Failure]:
+    def add_ctest(
+        self, file: pathlib.Path, reports: pathlib.Path, reported: Container[str]
+    ) -> list[Failure]:
         """Adds the results that ctest wrote to `file`, and returns those that failed.
 
-        A test that left reports/NAME.xml is a GoogleTest program. Each of its TESTs counts.
+        Those of `reported` are GoogleTest programs, each with a report in `reports`, and each of
+        their TESTs counts. Without a report a program did not come to its end.
         """
         failures = []
-        for case in ElementTree.parse(file).getroot().iter("testcase"):
-            report = reports / f"{case.get('name')}.xml"
-            inside = self._add_report(report) if report.exists() else []
-            failures += inside
-            # A program can fail after its last TEST, as by what it leaks.
-            if not report.exists() or (_failed(case) and not inside):
-                failures += self._add_case(case)
+        for case in _cases(file):
+            name = case.get("name", "?")
+            self.seconds[name] = float(case.get("time", "0"))
+            if name in reported and case.get("status") != "notrun":
+                failures += self._add_program(case, reports / f"{name}.xml")
+            elif _failed(case):
+                failures += self._failed(name, _output(case))
+            elif case.get("status") == "run":
+                self.passed += 1
+            else:
+                self.skipped += 1
         return failures
 
-    def _add_case(self, case: ElementTree.Element) -> list[Failure]:
+    def _failed(self, name: str, output: str) -> list[Failure]:
+        self.failed += 1
+        return [Failure(name, output)]
+
+    def _add_program(self, case: ElementTree.Element, report: pathlib.Path) -> list[Failure]:
         name = case.get("name", "?")
-        self.seconds[name] = float(case.get("time", "0"))
-        if _failed(case):
-            self.failed += 1
-            return [Failure(name, case.findtext("system-out", "").strip())]
-        if case.get("status") == "run":
-            self.passed += 1
-        else:
-            self.skipped += 1
-        return []
+        if not report.exists():
+            return self._failed(name, f"{_output(case)}\nThe program left no report.")
+        try:
+            failures = self._add_report(report)
+        except ElementTree.ParseError as error:
+            return self._failed(name, f"{_output(case)}\nThe report cannot be read: {error}")
+        # A program can fail after its last TEST, for example because of a leak.
+        if _failed(case) and (not failures or SANITIZER in _output(case)):
+            failures += self._failed(name, _output(case))
+        return failures
 
     def _add_report(self, report: pathlib.Path) -> list[Failure]:
         failures = []
-        for case in ElementTree.parse(report).getroot().iter("testcase"):
+        for case in _cases(report):
             name = f"{case.get('classname')}.{case.get('name')}"
             found = [each.text or "" for each in case.iter("failure")]
             self.seconds[name] = float(case.get("time", "0"))
             if found:
-                self.failed += 1
-                failures.append(Failure(name, "\n".join(found)))
+                failures += self._failed(name, "\n".join(found))
             elif case.get("result") == "completed":
                 self.passed += 1
             else:
                 self.skipped += 1
         return failures
+
+
+def _cases(file: pathlib.Path) -> list[ElementTree.Element]:
+    """What programs print need not be UTF-8."""
+    text = file.read_bytes().decode("utf-8", errors="replace")
+    return list(ElementTree.fromstring(text.encode("utf-8")).iter("testcase"))
+
+
+def _output(case: ElementTree.Element) -> str:
+    return case.findtext("system-out", "").strip()
 
 
 def _failed(case: ElementTree.Element) -> bool:

@@ -29,8 +29,9 @@ ReadWritePaths RootDirectory RootImage TemporaryFileSystem
 def components() -> set[str]:
     """Those that `cmake --install` knows."""
     found = set()
-    for file in pathlib.Path().rglob("CMakeLists.txt"):
-        if file.parts[0] != "build":
+    # A build that runs meanwhile makes and removes folders, so `build` is not entered.
+    for top in pathlib.Path().iterdir():
+        for file in top.rglob("CMakeLists.txt") if top.name != "build" else ():
             found |= set(re.findall(r"\b(?:INSTALL|COMPONENT) (vpfs-[a-z]+)", file.read_text()))
     install = pathlib.Path("cmake/VpfsInstall.cmake").read_text()
     return found | set(re.findall(r"\b(?:COMPONENT|vpfs_install_\w+\() ?(vpfs-[a-z]+)", install))

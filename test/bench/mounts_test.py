@@ -19,12 +19,11 @@ if __name__ == "__main__":
 
 from bench.mounts import fio, fio_output, fuse, fuse_loads, fuse_orangefs, two_jobs  # noqa: E402
 from bench.mounts import ior as bench_ior  # noqa: E402
-from lab import ior, mount, real_orangefs  # noqa: E402
+from bench.mounts.two_jobs import Done, Outcome  # noqa: E402
+from lab import mount, real_orangefs  # noqa: E402
 from lab.applications import environment  # noqa: E402
 from lab.harness import MIB, Problem, Programs  # noqa: E402
-from lab.shared_time import Sample, rates_between  # noqa: E402
 from lab.report import LINE, table  # noqa: E402
-from bench.mounts.two_jobs import Done, Outcome  # noqa: E402
 
 RECORDED = ROOT / "test/data/bench"
 
@@ -64,71 +63,7 @@ class FioOutputTest(unittest.TestCase):
             fio_output.numbers(text.replace('"error" : 0,', '"error" : 5,'))
 
 
-class IorOutputTest(unittest.TestCase):
-    def test_the_rate_is_the_mean_of_the_summary(self) -> None:
-        self.assertEqual(ior.mean_mib_per_s(recorded("ior-write.txt"), "write"), 158.66)
-        self.assertEqual(ior.mean_mib_per_s(recorded("ior-wrong-block.txt"), "read"), 5710.92)
-
-    def test_the_summary_is_in_iors_own_words(self) -> None:
-        heading, line = ior.summary_lines(recorded("ior-write.txt"))
-        self.assertTrue(heading.startswith("Operation   Max(MiB)"))
-        self.assertTrue(line.startswith("write         158.66"))
-        self.assertEqual(ior.shown(heading).split()[-1], "Mean(s)")
-        self.assertEqual(ior.shown(line).split()[-1], "0.01130")
-
-    def test_what_was_not_measured_is_a_problem(self) -> None:
-        with self.assertRaisesRegex(Problem, "has no read"):
-            ior.mean_mib_per_s(recorded("ior-write.txt"), "read")
-        with self.assertRaisesRegex(Problem, "no summary"):
-            ior.summary_lines("ERROR: open64 failed")
-
-    def test_wrong_blocks_are_counted(self) -> None:
-        self.assertEqual(ior.wrong_blocks(recorded("ior-write.txt")), 0)
-        self.assertEqual(ior.wrong_blocks(recorded("ior-wrong-block.txt")), 1)
-        self.assertEqual(ior.wrong_blocks("WARNING: Incorrect data on write (40 errors found).\n"
-                                                 "WARNING: Incorrect data on read (2 errors found)."), 42)
-
-    def test_a_wrong_block_ends_the_benchmark_even_if_ior_ends_well(self) -> None:
-        with self.assertRaisesRegex(Problem, "job 4711: IOR found 1 wrong blocks"):
-            bench_ior.checked(Done(recorded("ior-wrong-block.txt"), 0, 1.0), "4711")
-        with self.assertRaisesRegex(Problem, "job 4711 ended with 2"):
-            bench_ior.checked(Done(recorded("ior-write.txt"), 2, 1.0), "4711")
-
-    def test_mdtest_has_a_rate_for_each_operation(self) -> None:
-        rates = ior.mdtest_rates(recorded("mdtest.txt"))
-        self.assertEqual(list(rates), ["File creation", "File stat", "File read", "File removal", "Tree creation",
-                                       "Tree removal"])
-        self.assertEqual(rates["File removal"], 296417.244)
-        with self.assertRaises(Problem):
-            ior.mdtest_rates(recorded("ior-write.txt"))
-
-
 class TwoJobsTest(unittest.TestCase):
-    def samples(self, begins: dict[str, float], ends: dict[str, float], rates: dict[str, float]) -> list[Sample]:
-        """What counters say each tenth of a second, until a while after the last has ended."""
-        def moved(job: str, at: float) -> float:
-            return max(0.0, min(at, ends[job]) - begins[job]) * rates[job] * MIB
-
-        return [(at / 10, {job: moved(job, at / 10) for job in rates}) for at in range(int(max(ends.values()) * 10) + 20)]
-
-    def test_only_the_time_counts_in_which_both_move_data(self) -> None:
-        rates = {"4711": 150.0, "4712": 50.0}
-        measured = rates_between(self.samples({"4711": 3, "4712": 0}, {"4711": 8, "4712": 20}, rates))
-        self.assertEqual({job: round(rate, 6) for job, rate in measured.items()}, rates)
-
-    def test_the_end_of_a_program_after_its_last_byte_does_not_count(self) -> None:
-        samples = self.samples({"4711": 0, "4712": 0}, {"4711": 5, "4712": 5}, {"4711": 150.0, "4712": 50.0})
-        samples += [(at, samples[-1][1]) for at in (8.0, 9.0, 30.0)]
-        self.assertAlmostEqual(rates_between(samples)["4711"], 150.0)
-
-    def test_without_a_time_of_both_there_is_no_rate(self) -> None:
-        rates = {"4711": 150.0, "4712": 50.0}
-        for ends in ({"4711": 1, "4712": 9}, {"4711": 4.4, "4712": 9}):
-            with self.subTest(ends):
-                self.assertEqual(rates_between(self.samples({"4711": 0, "4712": 4}, ends, rates)), {})
-        self.assertEqual(rates_between([(0.0, {"4711": 0, "4712": 0})]), {})
-        self.assertEqual(rates_between([]), {})
-
     def test_shares_add_up_and_are_unknown_without_rates(self) -> None:
         self.assertEqual(Outcome({}, {"4711": 60.0, "4712": 20.0}).share("4711"), 0.75)
         self.assertIsNone(Outcome({}, {}).share("4711"))
@@ -221,12 +156,11 @@ class FioBenchTest(unittest.TestCase):
 
 
 class IorBenchTest(unittest.TestCase):
-    def test_without_ior_it_says_how_to_name_its_place(self) -> None:
-        with tempfile.TemporaryDirectory() as nothing, mock.patch.dict(os.environ):
-            os.environ.pop(ior.PREFIX, None)
-            for prefix in ({}, {ior.PREFIX: nothing}):
-                with mock.patch.dict(os.environ, prefix), self.assertRaisesRegex(Problem, f"{ior.PREFIX}=DIR"):
-                    ior.require()
+    def test_a_wrong_block_ends_the_benchmark_even_if_ior_ends_well(self) -> None:
+        with self.assertRaisesRegex(Problem, "job 4711: IOR found 1 wrong blocks"):
+            bench_ior.checked(Done(recorded("ior-wrong-block.txt"), 0, 1.0), "4711")
+        with self.assertRaisesRegex(Problem, "job 4711 ended with 2"):
+            bench_ior.checked(Done(recorded("ior-write.txt"), 2, 1.0), "4711")
 
     def test_hard_is_one_file_and_easy_a_file_for_each_process(self) -> None:
         def words(test: str, op: str) -> list[str]:

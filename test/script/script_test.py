@@ -37,26 +37,28 @@ class CountTest(unittest.TestCase):
         for name, tests in reports.items():
             text = f"<testsuites><testsuite>{tests}</testsuite></testsuites>"
             (self.folder / f"{name}.xml").write_text(text)
-        failures = self.total.add_ctest(ctest, self.folder)
+        failures = self.total.add_ctest(ctest, self.folder, ("a", "b", *reports))
         return [(failure.name, failure.output) for failure in failures]
 
     def test_a_test_that_did_not_run_is_failed_unless_it_was_skipped(self) -> None:
         failures = self.add(
-            '<testcase name="a" status="run" time="2.5"/>'
-            '<testcase name="b" status="fail"><system-out>1 != 2\n</system-out></testcase>'
-            '<testcase name="c" status="notrun">'
+            '<testcase name="v" status="run" time="2.5"/>'
+            '<testcase name="w" status="fail"><system-out>1 != 2\n</system-out></testcase>'
+            '<testcase name="x" status="notrun">'
             '<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>'
-            '<testcase name="d" status="notrun">'
+            '<testcase name="y" status="notrun">'
+            '<skipped message="Unable to find executable"/></testcase>'
+            '<testcase name="a" status="notrun">'
             '<skipped message="Unable to find executable"/></testcase>'
         )
-        self.assertEqual(failures, [("b", "1 != 2"), ("d", "")])
-        self.assertEqual(self.total.line(), "1 passed, 2 failed, 1 skipped")
-        self.assertEqual(self.total.seconds["a"], 2.5)
+        self.assertEqual(failures, [("w", "1 != 2"), ("y", ""), ("a", "")])
+        self.assertEqual(self.total.line(), "1 passed, 3 failed, 1 skipped")
+        self.assertEqual(self.total.seconds["v"], 2.5)
 
     def test_each_test_of_a_program_counts(self) -> None:
         failures = self.add(
-            '<testcase name="a" status="fail"><system-out>long</system-out></testcase>'
-            '<testcase name="b" status="run"/>',
+            '<testcase name="a" status="fail" time="2"><system-out>long</system-out></testcase>'
+            '<testcase name="b" status="run" time="0.1"/>',
             a='<testcase classname="A" name="Good" result="completed" time="0.5"/>'
             '<testcase classname="A" name="Bad" result="completed" time="1">'
             "<failure>1 != 2</failure><failure>3 != 4</failure></testcase>"
@@ -66,17 +68,39 @@ class CountTest(unittest.TestCase):
         )
         self.assertEqual(failures, [("A.Bad", "1 != 2\n3 != 4")])
         self.assertEqual(self.total.line(), "1 passed, 1 failed, 2 skipped")
-        self.assertEqual(
-            self.total.seconds, {"A.Good": 0.5, "A.Bad": 1, "A.Not": 0, "A.DISABLED_Old": 0}
-        )
+        self.assertEqual(self.total.seconds["a"], 2)
+        self.assertEqual(self.total.seconds["A.Good"], 0.5)
 
     def test_a_program_that_fails_after_its_tests_has_failed(self) -> None:
+        good = '<testcase classname="A" name="Good" result="completed" time="0.5"/>'
+        bad = '<testcase classname="A" name="Bad" time="1"><failure>1 != 2</failure></testcase>'
+        leak = "LeakSanitizer: detected memory leaks"
         failures = self.add(
-            '<testcase name="a" status="fail"><system-out>2 bytes leaked</system-out></testcase>',
-            a='<testcase classname="A" name="Good" result="completed" time="0.5"/>',
+            '<testcase name="a" status="fail"><system-out>it ended with 3</system-out></testcase>'
+            f'<testcase name="b" status="fail"><system-out>{leak}</system-out></testcase>',
+            a=good,
+            b=bad,
         )
-        self.assertEqual(failures, [("a", "2 bytes leaked")])
-        self.assertEqual(self.total.line(), "1 passed, 1 failed")
+        self.assertEqual(failures, [("a", "it ended with 3"), ("A.Bad", "1 != 2"), ("b", leak)])
+        self.assertEqual(self.total.line(), "1 passed, 3 failed")
+
+    def test_a_program_without_a_report_has_failed_however_it_ended(self) -> None:
+        (_, said), (_, cut) = self.add(
+            '<testcase name="a" status="run"><system-out>ended early</system-out></testcase>'
+            '<testcase name="b" status="run"/>',
+            b="<testcase",
+        )
+        self.assertEqual(said, "ended early\nThe program left no report.")
+        self.assertRegex(cut, "The report cannot be read: ")
+        self.assertEqual(self.total.line(), "0 passed, 2 failed")
+
+    def test_a_report_may_have_any_bytes(self) -> None:
+        (self.folder / "a.xml").write_bytes(
+            b'<testsuites><testcase classname="A" name="Bad"><failure>\xff != 2</failure>'
+            b"</testcase></testsuites>"
+        )
+        failures = self.add('<testcase name="a" status="fail"/>')
+        self.assertEqual(failures, [("A.Bad", "\ufffd != 2")])
 
     def test_without_skipped_tests_the_line_ends_after_failed(self) -> None:
         self.assertEqual(Count(passed=3).line(), "3 passed, 0 failed")

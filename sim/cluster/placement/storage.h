@@ -69,7 +69,7 @@ class Storage {
 
  private:
   enum class NodeLink : std::uint8_t { read, write, memory };
-  static constexpr std::uint32_t kNodeLinks = 3;
+  static constexpr auto kNodeLinks = static_cast<std::uint32_t>(NodeLink::memory) + 1;
   enum class ServerLink : std::uint8_t {
     read,
     write,
@@ -79,7 +79,7 @@ class Storage {
     back_out,
     back_in
   };
-  static constexpr std::uint32_t kServerLinks = 7;
+  static constexpr auto kServerLinks = static_cast<std::uint32_t>(ServerLink::back_in) + 1;
   [[nodiscard]] LinkId of(NodeId node, NodeLink link) const;
   [[nodiscard]] LinkId of(std::uint32_t server, ServerLink link) const;
 
