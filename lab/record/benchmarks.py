@@ -182,6 +182,8 @@ SET = [
         {
             "throughput": summaries.beside_none("mib_per_s", "total_mib_per_s"),
             "p99": summaries.beside_none("p99_ms"),
+            "shares": summaries.share_errors,
+            "paid-back": summaries.pay_backs,
             "periods": summaries.token_periods,
             "overhead": summaries.period_costs,
         },

@@ -138,7 +138,8 @@ def text_of(cell: Cell) -> str:
         return cell
     if isinstance(cell, list):
         middle, least, most = map(figure, cell)
-        return middle if least == most else f"{middle} ({least}-{most})"
+        until = " to " if cell[1] < 0 else "-"
+        return middle if least == most else f"{middle} ({least}{until}{most})"
     return figure(cell)
 
 

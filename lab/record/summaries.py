@@ -331,6 +331,31 @@ def beside_none(field: str, whole: str = "") -> Summary:
     return summary
 
 
+def share_errors(content: Content) -> list[Row]:
+    """By how much the worst job is off its priority's share while all run."""
+    runs = content["runs"]["a"]
+    off = {control: 100 * runs[control][0]["share_error"] for control in ("none", *SHOWN)}
+    return [{"experiment": "a, the worst job, %"} | off]
+
+
+def pay_backs(content: Content) -> list[Row]:
+    """What a lender's record says when it returns, and later; its rate beside that of job4."""
+    rows: list[Row] = []
+    for control in SHOWN[1:]:
+        (facts,) = content["runs"]["c"][control]
+        for name in ("job1", "job2", "job3"):
+            after, borrower = facts[f"{name} mib_per_s_after"], facts[f"{name} borrower_mib_per_s"]
+            rows.append(
+                {
+                    "lender": f"{control}, {name}",
+                    "tokens lent at its return": facts[f"{name} record_at_return"],
+                    "the least after it": facts[f"{name} least_record_after"],
+                    "MiB/s / job4": after / borrower,
+                }
+            )
+    return rows
+
+
 def token_periods(content: Content) -> list[Row]:
     """The part of the server that AdapTBF uses, by the length of its period."""
     rows: list[Found] = []

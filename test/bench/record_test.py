@@ -122,6 +122,9 @@ class RecordTest(unittest.TestCase):
         self.assertEqual([text_of(cell) for cell in cells],
                          ["", "text", "4", "1,250", "0.96", "1.10", "13.2", "126", "1.50 (1.40-1.62)", "1.00"])
 
+    def test_a_spread_below_zero_can_be_read(self) -> None:
+        self.assertEqual(text_of([-2.0, -2.5, -1.5]), "-2.00 (-2.50 to -1.50)")
+
 
 class PassageTest(unittest.TestCase):
     TABLE = "a\n\n<!-- record: overhead memory -->\n?\n<!-- end -->\n\nb\n"
