@@ -1,7 +1,5 @@
 #include "control/words/why_text.h"
 
-#include <cstdlib>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -10,6 +8,7 @@
 
 #include "control/words/fairness_text.h"
 #include "control/words/reason_text.h"
+#include "test/support/time_zone.h"
 
 namespace vpfs::words {
 namespace {
@@ -23,10 +22,6 @@ constexpr std::uint64_t kMicroseconds = 1'000'000;  // of a second
 // A minute at servers, with "a" that is asked about and "b".
 class WhyText : public ::testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(setenv("TZ", "UTC", 1), 0);
-    tzset();
-  }
   static control::PastOf use(const std::string& name, std::uint64_t mib) {
     control::PastOf made;
     made.set_name(name);
@@ -66,6 +61,9 @@ class WhyText : public ::testing::Test {
     const SitePast past = site({answer("s0", {a, b})});
     return reason_text(past, past.virtual_pfs.at("a"));
   }
+
+ private:
+  test::TimeZone zone_{"UTC"};
 };
 
 TEST_F(WhyText, SaysInWordsWhatHeldItAndWhatWouldHelp) {

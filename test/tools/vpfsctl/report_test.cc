@@ -1,13 +1,11 @@
 #include "tools/vpfsctl/report.h"
 
-#include <cstdlib>
-#include <ctime>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "control/words/printable.h"
 #include "control/words/table.h"
+#include "test/support/time_zone.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -22,13 +20,12 @@ constexpr std::int64_t kNoon = 1'795'348'800;  // 2026-11-22 12:00:00 UTC
 
 class Reports : public ::testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(setenv("TZ", "UTC", 1), 0);
-    tzset();
-  }
   static std::string output_of(const Command& command, const control::Envelope& reply) {
     return report(command, std::vector{make_answer("s0", reply)}, "").output;
   }
+
+ private:
+  test::TimeZone zone_{"UTC"};
 };
 
 TEST_F(Reports, RulesAreInColumns) {

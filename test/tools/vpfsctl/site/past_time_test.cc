@@ -1,12 +1,12 @@
 #include "tools/vpfsctl/site/past_time.h"
 
 #include <chrono>
-#include <cstdlib>
-#include <ctime>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "test/support/time_zone.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -17,12 +17,6 @@ constexpr std::int64_t kNow = 1'795'348'800;  // 2026-11-22 12:00:00 UTC
 
 class PastTimes : public ::testing::Test {
  protected:
-  void SetUp() override { set_zone("UTC"); }
-  void TearDown() override { set_zone("UTC"); }
-  static void set_zone(const char* zone) {
-    ASSERT_EQ(setenv("TZ", zone, 1), 0);
-    tzset();
-  }
   static Result<PastTime> read(const std::string& since, const std::string& at = "",
                                const std::string& duration = "") {
     return read_past_time(since, at, duration, WallTime(std::chrono::seconds(kNow)));
@@ -36,6 +30,9 @@ class PastTimes : public ::testing::Test {
     const auto time = read("", at);
     return time ? time->from_at - kNow : 1;
   }
+
+ private:
+  test::TimeZone zone_{"UTC"};
 };
 
 TEST_F(PastTimes, WithoutAWordItIsTenMinutes) {
@@ -60,7 +57,7 @@ TEST_F(PastTimes, ATimeOfDayIsTheLastOne) {
 }
 
 TEST_F(PastTimes, ATimeOfDayIsOneOfThisHost) {
-  set_zone("America/New_York");
+  test::TimeZone::set("America/New_York");
   EXPECT_EQ(from("06:00"), -3600);
   EXPECT_EQ(from("2026-11-22 06:00"), -3600);
 }
