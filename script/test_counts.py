@@ -47,28 +47,28 @@ class Count:
             if name in reported and case.get("status") != "notrun":
                 failures += self._add_program(case, reports / f"{name}.xml")
             elif _failed(case):
-                failures += self._failed(name, _output(case))
+                failures += self._add_failure(name, _output(case))
             elif case.get("status") == "run":
                 self.passed += 1
             else:
                 self.skipped += 1
         return failures
 
-    def _failed(self, name: str, output: str) -> list[Failure]:
+    def _add_failure(self, name: str, output: str) -> list[Failure]:
         self.failed += 1
         return [Failure(name, output)]
 
     def _add_program(self, case: ElementTree.Element, report: pathlib.Path) -> list[Failure]:
         name = case.get("name", "?")
         if not report.exists():
-            return self._failed(name, f"{_output(case)}\nThe program left no report.")
+            return self._add_failure(name, f"{_output(case)}\nThe program left no report.")
         try:
             failures = self._add_report(report)
         except ElementTree.ParseError as error:
-            return self._failed(name, f"{_output(case)}\nThe report cannot be read: {error}")
+            return self._add_failure(name, f"{_output(case)}\nThe report cannot be read: {error}")
         # A program can fail after its last TEST, for example because of a leak.
         if _failed(case) and (not failures or SANITIZER in _output(case)):
-            failures += self._failed(name, _output(case))
+            failures += self._add_failure(name, _output(case))
         return failures
 
     def _add_report(self, report: pathlib.Path) -> list[Failure]:
@@ -78,7 +78,7 @@ class Count:
             found = [each.text or "" for each in case.iter("failure")]
             self.seconds[name] = float(case.get("time", "0"))
             if found:
-                failures += self._failed(name, "\n".join(found))
+                failures += self._add_failure(name, "\n".join(found))
             elif case.get("result") == "completed":
                 self.passed += 1
             else:
