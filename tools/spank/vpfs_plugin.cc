@@ -59,8 +59,8 @@ bool is_within_a_job() {
 
 bool is_inherited(Wish wish, std::string_view value) {
   const std::string name = vpfs::spank::inherited_name(wish);
-  const char* const inherited =
-      std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): so here
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): a command reads its options in one thread
+  const char* const inherited = std::getenv(name.c_str());
   return inherited != nullptr && value == inherited;
 }
 
