@@ -159,7 +159,7 @@ std::size_t expect_same_order(const PolicyKind& policy, const SchedulerSettings&
   return queued;
 }
 
-SchedulerSettings settings_of(bool anticipates) {
+SchedulerSettings anticipation_settings(bool anticipates) {
   SchedulerSettings settings = {.depth = {.requests = 4},
                                 .own = {EdfSettings{.capacity = 100 * kMiB},
                                         AdapTbfSettings{.capacity = {.configured = 60 * kMiB}}}};
@@ -171,7 +171,7 @@ TEST(Succession, EveryPolicyGoesOnInTheSameOrder) {
   for (const PolicyKind* policy : known_policies()) {
     std::size_t queued = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      queued += expect_same_order(*policy, settings_of(false), seed);
+      queued += expect_same_order(*policy, anticipation_settings(false), seed);
       if (HasFailure()) return;
     }
     EXPECT_GT(queued, 1000U) << policy->name << ": the test shows little";
@@ -181,7 +181,7 @@ TEST(Succession, EveryPolicyGoesOnInTheSameOrder) {
 TEST(Succession, EveryPolicyGoesOnInTheSameOrderWithTrafficClasses) {
   for (const PolicyKind* policy : known_policies()) {
     for (const auto mode : {TrafficClasses::Mode::apportion, TrafficClasses::Mode::strict}) {
-      SchedulerSettings settings = settings_of(false);
+      SchedulerSettings settings = anticipation_settings(false);
       settings.classes = {.mode = mode, .classes = {{.name = "a", .share = 3}, {.name = "b"}}};
       for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         (void)expect_same_order(*policy, settings, seed);
@@ -192,7 +192,7 @@ TEST(Succession, EveryPolicyGoesOnInTheSameOrderWithTrafficClasses) {
 }
 
 TEST(Succession, WhatIsKnownOfThinkTimesIsKept) {
-  const SchedulerSettings settings = settings_of(true);
+  const SchedulerSettings settings = anticipation_settings(true);
   Side side(*find_policy("sfq"), settings, 1);
   TimePoint now = TimePoint{} + 1h;
   // One flow comes back 2 ms after each answer.
@@ -216,7 +216,7 @@ TEST(Succession, WhatIsKnownOfThinkTimesIsKept) {
 
 // A policy that is not told of a predecessor begins anew, and nothing is lost.
 TEST(Succession, AStateOfAnotherPolicyIsPassedOver) {
-  const SchedulerSettings settings = settings_of(false);
+  const SchedulerSettings settings = anticipation_settings(false);
   for (const PolicyKind* from : known_policies()) {
     for (const PolicyKind* to : known_policies()) {
       Side old(*from, settings, 3);

@@ -9,7 +9,7 @@ namespace vpfs::fuse {
 namespace {
 
 using ::testing::ElementsAre;
-using Entry = InterruptedRequests::Entry;
+using Noted = InterruptedRequests::Entry;
 using State = InterruptedRequests::Finding::State;
 
 TEST(InterruptedRequests, AreLookedAtUntilTheyAreOver) {
@@ -19,19 +19,19 @@ TEST(InterruptedRequests, AreLookedAtUntilTheyAreOver) {
   for (int round = 0; round < 100; ++round) {
     std::set<std::uint64_t> seen;
     for (int i = 0; i < 2; ++i) {
-      const Entry entry = all.take().value_or(Entry());
+      const Noted entry = all.take().value_or(Noted());
       seen.insert(entry.unique);
       all.put(entry, {.state = State::waits, .uid = 7});
     }
     EXPECT_THAT(seen, ElementsAre(2, 4));
   }
   EXPECT_EQ(all.size(), 2U);
-  const Entry first = all.take().value_or(Entry());
+  const Noted first = all.take().value_or(Noted());
   all.put({.unique = 6}, {.state = State::waits, .uid = 7});  // while the first is looked at
   all.put(first, {.state = State::over});
   EXPECT_EQ(all.size(), 2U);
-  EXPECT_EQ(all.take().value_or(Entry()).unique, 4U);
-  EXPECT_EQ(all.take().value_or(Entry()).unique, 6U);
+  EXPECT_EQ(all.take().value_or(Noted()).unique, 4U);
+  EXPECT_EQ(all.take().value_or(Noted()).unique, 6U);
   EXPECT_FALSE(all.take());
 }
 
@@ -43,8 +43,8 @@ TEST(InterruptedRequests, OfOneUserDoNotDelayThoseOfOthers) {
   }
   all.put({.unique = kMany + 1}, {.state = State::missing});
   for (int round = 0; round < 3; ++round) {
-    Entry entry = all.take().value_or(Entry());
-    for (int looks = 0; entry.unique <= kMany; entry = all.take().value_or(Entry())) {
+    Noted entry = all.take().value_or(Noted());
+    for (int looks = 0; entry.unique <= kMany; entry = all.take().value_or(Noted())) {
       all.put(entry, {.state = State::waits, .uid = 1});
       ASSERT_LT(++looks, 3);
     }
@@ -57,14 +57,14 @@ TEST(InterruptedRequests, OneThatIsMissingIsForgottenInTheEnd) {
   InterruptedRequests all;
   all.put({.unique = 2}, {.state = State::missing});
   int looks = 0;
-  while (const std::optional<Entry> entry = all.take()) {
+  while (const std::optional<Noted> entry = all.take()) {
     all.put(*entry, {.state = State::missing});
     ASSERT_LT(++looks, 1000);
   }
   EXPECT_GE(looks, 20) << "two seconds";
   all.put({.unique = 4}, {.state = State::missing});
   for (int i = 0; i < 100; ++i) {
-    const std::optional<Entry> entry = all.take();
+    const std::optional<Noted> entry = all.take();
     ASSERT_TRUE(entry) << "what has been missing is found again";
     all.put(*entry, {.state = i % 2 == 0 ? State::missing : State::waits, .uid = 1});
   }
@@ -79,8 +79,8 @@ TEST(InterruptedRequests, ThoseThatAreMissingAreBounded) {
     all.put({.unique = unique}, {.state = State::missing});
   }
   EXPECT_EQ(all.size(), InterruptedRequests::kMostMissing + 1);
-  EXPECT_EQ(all.take().value_or(Entry()).unique, 1U) << "what waits is kept";
-  EXPECT_EQ(all.take().value_or(Entry()).unique, kMany - InterruptedRequests::kMostMissing + 1)
+  EXPECT_EQ(all.take().value_or(Noted()).unique, 1U) << "what waits is kept";
+  EXPECT_EQ(all.take().value_or(Noted()).unique, kMany - InterruptedRequests::kMostMissing + 1)
       << "the oldest of the missing is forgotten";
 }
 

@@ -115,7 +115,7 @@ class Latest {
   bool knows_stages_ = false;
 };
 
-void print(const std::string& text) {
+void write_out(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -128,9 +128,9 @@ ExitCode run_plain(Latest& latest, TopPoller& poller, const TopSettings& setting
     wait_for(period);
     latest.take(poller);
     if (settings.json) {
-      print(json_text(latest.answers(), version, -1));
+      write_out(json_text(latest.answers(), version, -1));
     } else {
-      print((shown == 0 ? "" : "\n") + top_text(latest.model(), settings.view));
+      write_out((shown == 0 ? "" : "\n") + top_text(latest.model(), settings.view));
     }
     if (std::ferror(stdout) != 0) break;  // the reader has gone
   }
@@ -176,7 +176,7 @@ ExitCode show_stat(std::vector<ProxyAnswer> answers, const AskAgain& ask_again,
     }
   }
   if (exit_code(answers) == ExitCode::done || exit_code(answers) == ExitCode::partly) {
-    print(top_text(model, settings.view));
+    write_out(top_text(model, settings.view));
   }
   for (const ProxyAnswer& answer : answers) {
     if (answer.outcome == Outcome::done) continue;

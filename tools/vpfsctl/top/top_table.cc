@@ -54,7 +54,7 @@ constexpr std::array<std::string_view, 23> kHelp = {
     "x            exit",
     "Any key goes back to the table."};
 
-struct Column {
+struct TopColumn {
   std::string_view title;
   bool is_number;
   int worth;  // the least goes first
@@ -83,7 +83,7 @@ std::string wait_text(const TopRow& row) {
   return row.wait_us > 0 ? fmt::format("{:.1f}", static_cast<double>(row.wait_us) / 1000) : "-";
 }
 
-std::string name_text(const TopRow& row) {
+std::string row_name(const TopRow& row) {
   // The mark is before the name, so it is never cut off for lack of room.
   return (row.is_silent ? "?" : "") + printable(row.name);
 }
@@ -93,9 +93,9 @@ const std::string& or_dash(const std::string& text) {
   return text.empty() ? kDash : text;
 }
 
-std::vector<Column> columns_for(const TopView& view) {
-  std::vector<Column> columns = {
-      {"NAME", false, 100, name_text},
+std::vector<TopColumn> columns_for(const TopView& view) {
+  std::vector<TopColumn> columns = {
+      {"NAME", false, 100, row_name},
       {"RULE", false, 20, [](const TopRow& row) { return printable(or_dash(row.rule)); }},
       {"CLASS", false, 10, [](const TopRow& row) { return printable(or_dash(row.class_name)); }},
       {"ENTITLED", true, 50, entitled_text},
@@ -108,14 +108,14 @@ std::vector<Column> columns_for(const TopView& view) {
       {"HELD BY", false, 40, [](const TopRow& row) { return printable(or_dash(row.held_by)); }},
       {"LIMIT", false, 25, limit_text}};
   if (view.each_proxy) {
-    const Column proxy = {"PROXY", false, 95,
-                          [](const TopRow& row) { return printable(row.proxy); }};
+    const TopColumn proxy = {"PROXY", false, 95,
+                             [](const TopRow& row) { return printable(row.proxy); }};
     columns.insert(columns.begin() + 1, proxy);
   }
   return columns;
 }
 
-std::size_t width_of(const Column& column, const std::vector<TopRow>& rows) {
+std::size_t width_of(const TopColumn& column, const std::vector<TopRow>& rows) {
   std::size_t width = columns_of(column.title);
   for (const TopRow& row : rows) width = std::max(width, columns_of(column.text(row)));
   return width;
@@ -124,10 +124,10 @@ std::size_t width_of(const Column& column, const std::vector<TopRow>& rows) {
 // Columns and their widths, together no wider than `width` if that can be.
 class Layout {
  public:
-  Layout(std::vector<Column> columns, const std::vector<TopRow>& rows,
+  Layout(std::vector<TopColumn> columns, const std::vector<TopRow>& rows,
          std::optional<std::size_t> width)
       : columns_(std::move(columns)) {
-    for (const Column& column : columns_) widths_.push_back(width_of(column, rows));
+    for (const TopColumn& column : columns_) widths_.push_back(width_of(column, rows));
     if (!width) return;
     // First long names give way, then whole columns, then the names once more.
     shorten(0, std::max(kShortName * 3, *width / 4));
@@ -143,10 +143,10 @@ class Layout {
   }
 
   [[nodiscard]] std::string titles() const {
-    return line([](const Column& column) { return std::string(column.title); });
+    return line([](const TopColumn& column) { return std::string(column.title); });
   }
   [[nodiscard]] std::string row(const TopRow& row) const {
-    return line([&row](const Column& column) { return column.text(row); });
+    return line([&row](const TopColumn& column) { return column.text(row); });
   }
 
  private:
@@ -164,7 +164,7 @@ class Layout {
     }
   }
   void drop_least() {
-    const auto least = std::ranges::min_element(columns_, {}, &Column::worth);
+    const auto least = std::ranges::min_element(columns_, {}, &TopColumn::worth);
     widths_.erase(widths_.begin() + (least - columns_.begin()));
     columns_.erase(least);
   }
@@ -179,7 +179,7 @@ class Layout {
     return line;
   }
 
-  std::vector<Column> columns_;
+  std::vector<TopColumn> columns_;
   std::vector<std::size_t> widths_;
 };
 
