@@ -160,7 +160,7 @@ Pump::Outcome Pump::read_source() {
   if (in_mid_message() || large_messages_ == 0 || !carry_.empty()) return receive();
   if (expected_ == 0) return peek();
   --large_messages_;
-  return receive(std::exchange(expected_, 0));
+  return receive(expected_);
 }
 
 Pump::Outcome Pump::splice() {
@@ -293,7 +293,15 @@ void Pump::set_left(std::uint64_t left) {
 
 void Pump::take_forwarded(std::uint64_t size) {
   set_left(left_ - size);
-  if (in_mid_message()) return;
+  if (!in_mid_message()) end_message();
+}
+
+// Only requests that a peek would show whole are guessed, so that a wrong guess copies little.
+void Pump::end_message() {
+  if (std::exchange(is_large_, false)) {
+    behind_large_ = true;
+    if (follower_repeats_ && follower_ > 0 && follower_ <= kPeekSize) expected_ = follower_;
+  }
   const auto finished = std::exchange(finished_at_end_, std::nullopt);
   if (finished) owner_.finished(*finished);
 }
@@ -326,6 +334,8 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
       owner_.hold(bytes.subspan(at, static_cast<std::size_t>(step.size)));
       if (stopped_) return false;
       held_size_ = static_cast<std::size_t>(step.size);
+      expected_ = 0;
+      note_follower(held_size_);
       at += held_size_;
       continue;
     }
@@ -334,16 +344,14 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
       break;
     }
     held_size_ = 0;
+    expected_ = 0;
     begin(step);
     const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(step.size, here));
     if (!discarding_) add_run(bytes.subspan(at, taken));
     at += taken;
+    finished_at_end_ = step.finished;
     set_left(step.size - taken);
-    if (in_mid_message()) {
-      finished_at_end_ = step.finished;
-    } else if (step.finished) {
-      owner_.finished(*step.finished);
-    }
+    if (!in_mid_message()) end_message();
   }
   consumed = at;
   owner_.stepped(from_);
@@ -384,8 +392,16 @@ void Pump::begin_wait() {
 }
 
 void Pump::begin(const Step& step) {
+  note_follower(0);
   discarding_ = step.action == Step::Action::discard;
-  if (step.size >= kSpliceSize) large_messages_ = kPatience;
+  is_large_ = step.size >= kSpliceSize;
+  if (is_large_) large_messages_ = kPatience;
+}
+
+void Pump::note_follower(std::size_t held) {
+  if (!std::exchange(behind_large_, false)) return;
+  follower_repeats_ = held == follower_;
+  follower_ = held;
 }
 
 }  // namespace vpfs::proxy

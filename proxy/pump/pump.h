@@ -112,6 +112,9 @@ class Pump {
   void begin_unseen();
   void begin_wait();
   void begin(const Step& step);
+  void end_message();
+  // A message begins. `held`: its size if it is held, or else 0.
+  void note_follower(std::size_t held);
   void add_run(std::span<const std::byte> bytes);
   void forward_runs();
   void take_forwarded(std::uint64_t size);
@@ -135,10 +138,15 @@ class Pump {
   std::size_t messages_ = 0;  // parsed in this event
   std::size_t receive_size_;
   std::size_t held_size_ = 0;  // of the last message, if it was held
-  // The size of the request that the stream waited behind, if any. The next request is usually this
-  // size: receiving exactly that much leaves its data in the socket without a peek.
+  // The likely size of the next message if that is a request, or 0. Receiving exactly that much
+  // leaves the request's data in the socket, without a peek and without bytes to drop.
   std::size_t expected_ = 0;
-  int large_messages_ = 0;  // how many more times to peek before receiving
+  // The size of the held message behind the last large message, or 0 if another one was there.
+  std::size_t follower_ = 0;
+  bool follower_repeats_ = false;  // it was the same behind the large message before
+  bool is_large_ = false;          // the current message is
+  bool behind_large_ = false;      // the next message is behind a large one
+  int large_messages_ = 0;         // how many more times to peek before receiving
   bool stopped_ = false;
   bool paused_ = false;
   bool waits_ = false;

@@ -2,6 +2,7 @@
 // taken it need not look for.
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <initializer_list>
 #include <span>
@@ -51,6 +52,93 @@ TEST(PumpReadiness, WhatIsTakenIsNotLookedForAgain) {
     expect_all(rig, script, kTimes);
     EXPECT_EQ(rig.calls.found_nothing(), 0U) << script.in.size();
   }
+}
+
+constexpr std::size_t kData = 60'000;  // is spliced, and loopback sends it in one piece
+constexpr std::size_t kRequest = 180;
+
+// A pump that knows the pattern of a client which writes one piece after the other.
+class PumpAfterWrites : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    rig_.release_at_once();
+    rig_.start();
+    for (int i = 0; i < 3; ++i) send({request(), data()});
+    drops_ = rig_.calls.made(Call::drop);
+    peeks_ = rig_.calls.made(Call::peek);
+    sends_ = rig_.calls.made(Call::sendmsg);
+  }
+  static ByteVector request(std::size_t size = kRequest) { return message(Kind::hold, size, 1); }
+  static ByteVector data() { return message(Kind::forward, kData, 2); }
+
+  // Each message comes when the one before has gone.
+  void send(std::initializer_list<ByteVector> messages) {
+    for (const ByteVector& each : messages) {
+      send_whole(rig_, each);
+      append(sent_, each);
+      rig_.take(sent_.size());
+      ASSERT_TRUE(rig_.taken == sent_);
+    }
+  }
+  // All messages come at once.
+  void send_together(std::initializer_list<ByteVector> messages) {
+    ByteVector all;
+    for (const ByteVector& each : messages) append(all, each);
+    send({all});
+  }
+  [[nodiscard]] std::size_t drops() const { return rig_.calls.made(Call::drop) - drops_; }
+  [[nodiscard]] std::size_t peeks() const { return rig_.calls.made(Call::peek) - peeks_; }
+  [[nodiscard]] std::size_t sends() const { return rig_.calls.made(Call::sendmsg) - sends_; }
+
+  PumpRig rig_;
+
+ private:
+  ByteVector sent_;
+  std::size_t drops_ = 0;
+  std::size_t peeks_ = 0;
+  std::size_t sends_ = 0;
+};
+
+TEST_F(PumpAfterWrites, ARequestBehindDataIsReceivedByOneCall) {
+  for (int i = 0; i < 10; ++i) send({request(), data()});
+  EXPECT_EQ(drops(), 0U);
+  EXPECT_EQ(peeks(), 10U) << "of the data only";
+  EXPECT_EQ(rig_.calls.found_nothing(), 0U);
+}
+
+TEST_F(PumpAfterWrites, ARequestMayHaveAnySize) {
+  for (const std::size_t size : {8U, 5000U, 180U, 181U, 179U, 9U, 20000U, 16384U, 180U, 180U}) {
+    send({request(size), data()});
+  }
+}
+
+TEST_F(PumpAfterWrites, WritesOfSeveralPiecesOfDataAreSplicedWhole) {
+  send({data()});  // where a request was expected
+  const std::size_t before = sends();
+  for (int i = 0; i < 5; ++i) send({request(), data(), data(), data()});
+  EXPECT_EQ(sends() - before, 5U) << "each for a request";
+}
+
+TEST_F(PumpAfterWrites, WithSeveralRequestsOnTheWayNoneIsExpectedInPlaceOfData) {
+  send({request(), request()});
+  send_together({data(), request()});
+  send_together({data(), request()});
+  EXPECT_EQ(sends(), 4U) << "each for a request";
+  send_together({data(), data()});
+}
+
+TEST_F(PumpAfterWrites, WhatIsExpectedIsRememberedWhileNothingComes) {
+  rig_.calls.fail(Call::recv, 1, EAGAIN);
+  send({request(), data()});
+  EXPECT_TRUE(rig_.calls.has_failed());
+  EXPECT_EQ(drops(), 0U);
+}
+
+TEST_F(PumpAfterWrites, TheEndIsToldWhereARequestIsExpected) {
+  rig_.feeder().shutdown(net::Socket::shutdown_send);
+  rig_.take_until_end();
+  EXPECT_THAT(rig_.owner->ends, ElementsAre("source"));
+  EXPECT_FALSE(rig_.owner->error);
 }
 
 TEST(PumpReadiness, AKernelThatDoesNotSayWhatIsLeftIsAskedUntilThereIsNothing) {
