@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Builds vpfs with several presets and runs its tests; prints what each part took and one total.
 
-  script/test           dev: checks, what sanitizers change, programs with those of the release
-                        before, script/chaos, and tests by the clock; asan: tests within a process,
+  script/test           dev: checks, what sanitizers change, script/chaos, programs with those
+                        of the release before, and tests by the clock; asan: tests within a process,
                         and those that start programs; tsan: the same for folders with threads.
-                        asan and tsan are built beside what comes before them
+                        asan, tsan and the release before are built beside what comes before them
   script/test --quick   dev build, unit tests only
   script/test --full    also programs without a sanitizer, GCC with its unit tests, clang-tidy over
                         every source, ruff and mypy, and packages in a system made for them
@@ -92,12 +92,10 @@ QUICK = Part(
 # compute for long.
 DEV = Part(
     "dev",
-    [
-        Tests("dev", labels="script|bare"),
-        Tests("dev-upgrade", labels="upgrade"),
-    ],
+    [Tests("dev", labels="script|bare")],
     targets=["programs", "programs_test", "bare_tests", "bare_programs_test", "timing_test"],
 )
+UPGRADE = Tests("dev-upgrade", labels="upgrade")
 # They wait for most of their time, and so does script/chaos.
 TIMING = Tests("dev-timing", labels="timing", alone=True)
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
@@ -248,6 +246,23 @@ class Runner:
         self.took.append(watch.took(f"{preset}: build", "" if good else "FAILED"))
         return good
 
+    def build_previous(self) -> None:
+        """The release before. If that fails, the tests of upgrades say so."""
+        self.heading("previous: build")
+        watch = Stopwatch()
+        command = [*IDLE, sys.executable, "-B", "test/upgrade/build_previous.py"]
+        with (LOGS / "previous-build.log").open("wb") as out:
+            process = subprocess.Popen(
+                [*command, "-j", str(self.jobs)],
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
+        watch.finish(process)
+        self.took.append(watch.took("previous: build", ""))
+
     def test(self, preset: str, tests: Tests) -> None:
         self.heading(f"{preset}: tests {tests.name}")
         watch = Stopwatch()
@@ -311,14 +326,16 @@ class Runner:
             self.test(part.preset, tests)
 
     def normal(self) -> None:
-        """The sanitizers' builds take the time that tests leave, until it is their turn."""
+        """These builds take the time that tests leave, until it is their turn."""
         there = self.build(DEV)
         builder = futures.ThreadPoolExecutor(max_workers=1)
         try:
+            builder.submit(self.build_previous)
             builds = [(part, builder.submit(self.build, part, IDLE)) for part in (ASAN, TSAN)]
             self.tests(DEV, there)
             if there:
                 self.chaos()
+                self.test(DEV.preset, UPGRADE)
                 self.test(DEV.preset, TIMING)
             for part, build in builds:
                 self.tests(part, build.result())
