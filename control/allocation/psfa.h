@@ -16,7 +16,7 @@
 namespace vpfs::allocation {
 
 // PSFA, proportional sharing without false allocation [PSFA], of one resource: caps that follow
-// what jobs ask for, so that nothing is allocated to those who leave it. The formulas are those of
+// what jobs ask for, so that nothing is allocated to jobs that leave it. The formulas are those of
 // ALGORITHMS, as docs/control.md has them. An aggregator counts as the stages below it.
 class Psfa {
  public:

@@ -89,7 +89,7 @@ class StageGate {
     const std::lock_guard lock(mutex_);
     visit(stage_, advance(now));
   }
-  // Between two calls of inspect(): those who wait for the lock go first.
+  // Between two calls of inspect(): threads that wait for the lock go first.
   void give_way() { mutex_.give_way(); }
 
   // Calls change(stage, now) with the lock held: requests arrive, end or are taken over. Then logs

@@ -71,7 +71,7 @@ class Giver {
 
   // Sends what comes to a boundary later, until nothing is left.
   void send_the_rest() {
-    const TimePoint end = program_.may_close_parts() ? now() + times_.drain : TimePoint::max();
+    const TimePoint end = program_.may_close_parts() ? now() + times_.drain : kNever;
     while (program_.left() > 0 && now() < end) {
       bool arrive = true;
       for (PackedParcel& each : program_.wait_for_more(kBetweenChanges)) {

@@ -212,7 +212,7 @@ void Successor::watch_program() {
 
 // It would keep any other from taking over.
 void Successor::end_program() {
-  program_end_ = TimePoint::max();
+  program_end_ = kNever;
   (void)::kill(program_, SIGKILL);
   const std::string line = fmt::format(
       "the new program, pid {}, did not take over within {}, and was ended; this one "

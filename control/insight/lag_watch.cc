@@ -76,7 +76,7 @@ std::optional<LagWatch::Fault> LagWatch::judge(std::span<const stage::HistoryRea
   backlogged_.clear();
   done_ = 0;
   length_ = {};
-  earliest_ = TimePoint::max();
+  earliest_ = kNever;
   latest_ = TimePoint::min();
   for (const stage::HistoryReading& reading : readings) {
     const std::size_t app = std::to_underlying(reading.id.app);

@@ -216,7 +216,7 @@ void SiteBook::set_alarm() {
   if (is_stopped_) return;
   std::optional<TimePoint> first;
   if (current_ && current_->done) first = current_->until;
-  if (!waiting_.empty()) first = std::min(first.value_or(TimePoint::max()), waiting_.front().until);
+  if (!waiting_.empty()) first = std::min(first.value_or(kNever), waiting_.front().until);
   if (!first) return;
   alarm_.expires_at(*first);
   alarm_.async_wait([this](std::error_code error) {

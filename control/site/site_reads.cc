@@ -58,7 +58,7 @@ void SiteReads::answered(const SiteStore::Outcome<void>& outcome) {
 
 void SiteReads::set_alarm() {
   if (is_stopped_ || (asked_.empty() && waiting_.empty())) return;
-  TimePoint first = TimePoint::max();
+  TimePoint first = kNever;
   for (const Readers* const each : {&asked_, &waiting_}) {
     if (!each->empty()) first = std::min(first, each->front().until);
   }

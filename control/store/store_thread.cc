@@ -41,7 +41,7 @@ void StoreThread::run() {
 }
 
 StoreCaller::StoreCaller(StoreThread& store, Post post)
-    : store_(store), link_(std::make_shared<Link>()) {
+    : store_(store), link_(std::make_shared<CallerLink>()) {
   link_->post = std::move(post);
 }
 
@@ -51,7 +51,7 @@ void StoreCaller::end() {
   link_->post = nullptr;
 }
 
-void StoreCaller::Link::deliver(std::function<void()> what) {
+void StoreCaller::CallerLink::deliver(std::function<void()> what) {
   const std::lock_guard lock(mutex);
   if (post) post(std::move(what));
 }

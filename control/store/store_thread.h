@@ -73,7 +73,7 @@ class StoreCaller {
   void end();
 
  private:
-  struct Link {
+  struct CallerLink {
     std::atomic<bool> is_open = true;  // written by the caller's thread
     std::mutex mutex;                  // guards `post`
     Post post;
@@ -82,7 +82,7 @@ class StoreCaller {
   };
 
   StoreThread& store_;
-  const std::shared_ptr<Link> link_;  // shared with calls under way
+  const std::shared_ptr<CallerLink> link_;  // shared with calls under way
 };
 
 }  // namespace vpfs::control

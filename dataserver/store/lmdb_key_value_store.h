@@ -57,7 +57,7 @@ class LmdbKeyValueStore final : public KeyValueStore {
   MDB_txn* reader_ = nullptr;     // reset between reads
   MDB_txn* group_txn_ = nullptr;  // of the group
   MDB_txn* change_ = nullptr;     // of the open change set, nested in it
-  std::shared_ptr<Group> group_;  // shared with those who wait for it
+  std::shared_ptr<Group> group_;  // shared with all that wait for it
 };
 
 }  // namespace vpfs::dataserver

@@ -36,10 +36,9 @@ namespace vpfs::fuse {
 // The threads that serve a mounted directory. They block: in the kernel for the next message, in
 // the file system below for its data.
 //
-//   kernel ──message──> thread ──arrive──> gate ──may go──> door ──> the same thread does it, and
-//                                           │ held            │ waits     │ answers
+//   kernel ──message──> thread ──arrive──> gate ──may go──> door ──> the same thread does it,
+//                                           │ held            │ waits     │ and answers
 //                                           └──<── may go now ┴────<──────┘ it goes on with that
-//                                           one
 //
 // A thread that finds no other one waiting for messages asks for one before it does anything else,
 // so a file system below that hangs stalls only what touches it. What may go although no thread

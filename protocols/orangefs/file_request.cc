@@ -37,7 +37,7 @@ class Bounded {
   bool exceeded_ = false;
 };
 
-// The bytes of a block or a type and how they lie.
+// The bytes of a block or a type and their order.
 struct Shape {
   std::int64_t bytes = 0;
   std::int64_t low = 0;

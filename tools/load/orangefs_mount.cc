@@ -110,7 +110,7 @@ net::Task<Result<void>> OrangefsMount::check_unused(orangefs::Handle parent,
   if (!there || settings_.may_replace) co_return Result<void>();
   std::string key = kOwnerKey;
   const Result<std::string> mark = co_await file_system_->get_extended(*there, std::move(key));
-  const std::optional<Owner> owner = mark ? parse_owner(*mark) : std::nullopt;
+  const std::optional<LoadProcess> owner = mark ? parse_owner(*mark) : std::nullopt;
   if (!owner || *owner == this_owner() || has_ended(*owner)) co_return Result<void>();
   co_return fail(
       fmt::format("{}/{} is of a load that runs as process {} of {}: expected another "

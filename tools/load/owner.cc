@@ -12,7 +12,7 @@
 
 namespace vpfs::load {
 
-Owner this_owner() {
+LoadProcess this_owner() {
   std::array<char, 65> name = {};
   if (::gethostname(name.data(), name.size() - 1) != 0) name[0] = '\0';
   std::string host;
@@ -23,14 +23,14 @@ Owner this_owner() {
   return {.host = std::move(host), .pid = ::getpid()};
 }
 
-std::string owner_text(const Owner& owner) {
+std::string owner_text(const LoadProcess& owner) {
   return fmt::format("{}.{}", owner.host, owner.pid);
 }
 
-std::optional<Owner> parse_owner(std::string_view text) {
+std::optional<LoadProcess> parse_owner(std::string_view text) {
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  Owner owner = {.host = std::string(text.substr(0, dot)), .pid = 0};
+  LoadProcess owner = {.host = std::string(text.substr(0, dot)), .pid = 0};
   text.remove_prefix(dot + 1);
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), owner.pid);
   if (problem != std::errc() || end != text.data() + text.size() || owner.pid <= 0) {
@@ -39,7 +39,7 @@ std::optional<Owner> parse_owner(std::string_view text) {
   return owner;
 }
 
-bool has_ended(const Owner& owner) {
+bool has_ended(const LoadProcess& owner) {
   return owner.host == this_owner().host && ::kill(owner.pid, 0) != 0 && errno == ESRCH;
 }
 

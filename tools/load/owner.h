@@ -9,18 +9,18 @@
 namespace vpfs::load {
 
 // The process that a load runs in, on whatever host. Others see by it whose files these are.
-struct Owner {
+struct LoadProcess {
   std::string host;  // letters, digits and dashes
   pid_t pid = 0;
-  bool operator==(const Owner&) const = default;
+  bool operator==(const LoadProcess&) const = default;
 };
 
-[[nodiscard]] Owner this_owner();
+[[nodiscard]] LoadProcess this_owner();
 // "HOST.PID", and back.
-[[nodiscard]] std::string owner_text(const Owner& owner);
-[[nodiscard]] std::optional<Owner> parse_owner(std::string_view text);
+[[nodiscard]] std::string owner_text(const LoadProcess& owner);
+[[nodiscard]] std::optional<LoadProcess> parse_owner(std::string_view text);
 
 // Whether the process is known to have ended. One of another host is not.
-[[nodiscard]] bool has_ended(const Owner& owner);
+[[nodiscard]] bool has_ended(const LoadProcess& owner);
 
 }  // namespace vpfs::load

@@ -47,7 +47,7 @@ std::vector<std::string> HeldRules::words(const Phase& phase, std::size_t applic
           settings_.share ? fmt::format("burst={}B", burst) : "burst=none"};
 }
 
-Result<void> HeldRules::start(const Owner& self) {
+Result<void> HeldRules::start(const LoadProcess& self) {
   const Phase nothing;
   for (std::size_t i = 0; i < kApplications; ++i) {
     const std::string job = job_of(i);

@@ -24,7 +24,7 @@ class HeldRules {
   HeldRules(const HeldRules&) = delete;
   HeldRules& operator=(const HeldRules&) = delete;
 
-  [[nodiscard]] Result<void> start(const Owner& self);
+  [[nodiscard]] Result<void> start(const LoadProcess& self);
   // Gives the applications what the phase says, and no more than the share; `limit` holds the
   // first one, if it is not 0.
   [[nodiscard]] Result<void> set(const Phase& phase, BytesPerSecond limit);

@@ -11,11 +11,11 @@ constexpr std::string_view kBegin = "vpfs-selftest.";
 
 }  // namespace
 
-std::string to_value(const Owner& owner) {
+std::string to_value(const LoadProcess& owner) {
   return fmt::format("{}{}", kBegin, load::owner_text(owner));
 }
 
-std::optional<Owner> owner_of(std::string_view condition) {
+std::optional<LoadProcess> owner_of(std::string_view condition) {
   const std::size_t begin = condition.find(kBegin);
   if (begin == std::string_view::npos) return std::nullopt;
   const std::string_view rest = condition.substr(begin + kBegin.size());

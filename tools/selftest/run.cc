@@ -52,7 +52,7 @@ Result<void> check_state(const ProxyState& state) {
 // Ends what a killed self-test has left, and refuses where another one runs.
 Result<void> check_rules(const ProxyState& state, TestedProxy& proxy, const Means& means) {
   for (const LiveRule& rule : state.rules) {
-    const std::optional<Owner> owner = owner_of(rule.condition);
+    const std::optional<LoadProcess> owner = owner_of(rule.condition);
     if (!owner || !means.has_ended(*owner)) {
       return fail(fmt::format(
           "another self-test runs here: rule {} is of {}; if that has been killed, its rules end "

@@ -22,8 +22,8 @@ struct Means {
   std::function<void(Duration)> pause;
   std::function<void(const std::string&)> say;  // a line of progress
   std::function<bool()> stopped;                // a signal wants it to end
-  std::function<bool(const Owner&)> has_ended;
-  Owner self;
+  std::function<bool(const LoadProcess&)> has_ended;
+  LoadProcess self;
 };
 
 // What was measured, and with what.

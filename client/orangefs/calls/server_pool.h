@@ -35,7 +35,7 @@ class ServerPool {
  private:
   struct PooledConnection {
     std::shared_ptr<ServerConnection> connection;
-    std::shared_ptr<net::Signal> connecting;  // shared by those who wait for this connect
+    std::shared_ptr<net::Signal> connecting;  // shared by all that wait for this connect
   };
   struct Server {
     net::Endpoint endpoint;

@@ -26,8 +26,8 @@
 namespace vpfs::coordinator {
 
 // A coordinator that does not lead. It looks at the store and watches the leader, and takes the
-// office when it can. Stages cannot reach it. Administrators are told who leads. One thread; the
-// ports have threads of their own and post what they are asked.
+// office when it can. Stages cannot reach it. Administrators are told which one leads. One thread;
+// the ports have threads of their own and post what they are asked.
 class Standby final : private control::Owner {
  public:
   struct Parts {

@@ -9,28 +9,28 @@
 namespace vpfs::load {
 namespace {
 
-TEST(Owner, IsReadBack) {
-  const Owner owner = {.host = "node-7", .pid = 4711};
+TEST(LoadProcess, IsReadBack) {
+  const LoadProcess owner = {.host = "node-7", .pid = 4711};
   EXPECT_EQ(parse_owner(owner_text(owner)), owner);
   for (const char* text : {"", "node", "node.", "node.x", "node.7x", "node.-3", "node.0"}) {
     EXPECT_EQ(parse_owner(text), std::nullopt) << text;
   }
 }
 
-TEST(Owner, ThisProcessHasNotEnded) {
+TEST(LoadProcess, ThisProcessHasNotEnded) {
   EXPECT_FALSE(has_ended(this_owner()));
 }
 
-TEST(Owner, AProcessThatIsGoneHasEnded) {
-  Owner owner = this_owner();
+TEST(LoadProcess, AProcessThatIsGoneHasEnded) {
+  LoadProcess owner = this_owner();
   owner.pid = ::fork();
   if (owner.pid == 0) ::_exit(0);
   ASSERT_EQ(::waitpid(owner.pid, nullptr, 0), owner.pid);
   EXPECT_TRUE(has_ended(owner));
 }
 
-TEST(Owner, AProcessOfAnotherHostIsNotKnownToHaveEnded) {
-  Owner owner = this_owner();
+TEST(LoadProcess, AProcessOfAnotherHostIsNotKnownToHaveEnded) {
+  LoadProcess owner = this_owner();
   owner.pid = ::fork();
   if (owner.pid == 0) ::_exit(0);
   ASSERT_EQ(::waitpid(owner.pid, nullptr, 0), owner.pid);

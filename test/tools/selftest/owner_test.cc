@@ -6,7 +6,7 @@ namespace vpfs::selftest {
 namespace {
 
 TEST(SelftestOwner, IsReadBackFromACondition) {
-  const Owner owner = {.host = "node-7", .pid = 4711};
+  const LoadProcess owner = {.host = "node-7", .pid = 4711};
   const std::string condition = "hint.jobid={vpfs-selftest-a " + to_value(owner) + "}";
   EXPECT_EQ(owner_of(condition), owner);
 }

@@ -90,7 +90,7 @@ class SelftestRun : public ::testing::Test {
         .pause = [](Duration) {},
         .say = [](const std::string&) {},
         .stopped = [this] { return stopped; },
-        .has_ended = [this](const Owner& owner) { return owner.pid == dead; },
+        .has_ended = [this](const LoadProcess& owner) { return owner.pid == dead; },
         .self = {.host = "here", .pid = 42}};
     return selftest::run(settings, proxy, means);
   }
