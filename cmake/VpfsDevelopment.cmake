@@ -30,7 +30,8 @@ target_include_directories(vpfs_scheduler_development
   PRIVATE ${PROJECT_SOURCE_DIR} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(vpfs_scheduler_development PUBLIC fmt::fmt yaml-cpp)
 target_compile_features(vpfs_scheduler_development PUBLIC cxx_std_23)
-# Hidden, so that a plugin uses its own copy, and exports nothing of it. After -fPIE of VPFS_HARDENED.
+# Hidden, so that a plugin uses its own copy, and exports nothing of it. After -fPIE of
+# VPFS_HARDENED.
 target_compile_options(vpfs_scheduler_development PRIVATE -fPIC)
 set_target_properties(vpfs_scheduler_development PROPERTIES
   OUTPUT_NAME vpfs-schedulers EXPORT_NAME schedulers CXX_VISIBILITY_PRESET hidden
@@ -60,8 +61,10 @@ install(FILES ${PROJECT_BINARY_DIR}/vpfs-schedulers.pc DESTINATION ${CMAKE_INSTA
 install(CODE "
   foreach(header ${vpfs_development_headers})
     file(READ \"${PROJECT_SOURCE_DIR}/\${header}\" text)
-    string(REGEX REPLACE \"(#include \\\")(base|schedulers)/\" \"\\\\1vpfs/\\\\2/\" text \"\${text}\")
-    set(place \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/vpfs/\${header}\")
+    string(REGEX REPLACE \"(#include \\\")(base|schedulers)/\" \"\\\\1vpfs/\\\\2/\"
+           text \"\${text}\")
+    set(headers \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/vpfs\")
+    set(place \"\${headers}/\${header}\")
     file(WRITE \"\${place}\" \"\${text}\")
     file(CHMOD \"\${place}\" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   endforeach()" COMPONENT vpfs-dev)

@@ -1,5 +1,5 @@
-# Precompiled headers of libraries and programs: those of other projects that most of ours include. A
-# set has one compilation, which every target with the same options uses.
+# Precompiled headers of libraries and programs: those of other projects that most of ours include.
+# A set has one compilation, which every target with the same options uses.
 #
 #   vpfs_headers            for most
 #   vpfs_asio_headers       also asio, for those that link it
@@ -18,7 +18,8 @@ function(vpfs_use_headers name asio test)
 endfunction()
 
 set(vpfs_header_list <algorithm> <array> <chrono> <expected> <fmt/format.h> <fmt/ranges.h>
-                     <functional> <map> <memory> <mutex> <nlohmann/json.hpp> <optional> <span> <spdlog/spdlog.h> <string>
+                     <functional> <map> <memory> <mutex> <nlohmann/json.hpp> <optional> <span>
+                     <spdlog/spdlog.h> <string>
                      <string_view> <unordered_map> <utility> <variant> <vector>)
 # A target needs a source.
 set(vpfs_no_source ${PROJECT_BINARY_DIR}/headers.cc)
@@ -29,7 +30,8 @@ target_link_libraries(vpfs_headers PRIVATE spdlog::spdlog nlohmann_json::nlohman
 target_precompile_headers(vpfs_headers PRIVATE ${vpfs_header_list})
 
 add_library(vpfs_asio_headers OBJECT ${vpfs_no_source})
-target_link_libraries(vpfs_asio_headers PRIVATE spdlog::spdlog nlohmann_json::nlohmann_json vpfs_asio)
+target_link_libraries(vpfs_asio_headers PRIVATE spdlog::spdlog nlohmann_json::nlohmann_json
+                      vpfs_asio)
 target_precompile_headers(vpfs_asio_headers PRIVATE <asio.hpp> ${vpfs_header_list})
 
 add_library(vpfs_computing_headers OBJECT ${vpfs_no_source})

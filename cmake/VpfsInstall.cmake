@@ -1,5 +1,6 @@
-# `cmake --install` uses the GNU directories below the prefix, and DESTDIR in front of all paths. Each
-# file belongs to a component, which has the name of the package that it goes into (packaging/).
+# `cmake --install` uses the GNU directories below the prefix, and DESTDIR in front of all paths.
+# Each file belongs to a component, which has the name of the package that it goes into
+# (packaging/).
 include(GNUInstallDirs)
 
 option(VPFS_STRIP "Strip the programs that are installed" ON)
@@ -9,7 +10,8 @@ endif()
 
 install(DIRECTORY conf/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT vpfs-doc
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.json")
-install(PROGRAMS conf/slurm/prolog conf/slurm/epilog DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/slurm
+install(PROGRAMS conf/slurm/prolog conf/slurm/epilog
+        DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/slurm
         COMPONENT vpfs-doc)
 install(PROGRAMS conf/flux/job DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/flux COMPONENT vpfs-doc)
 install(FILES conf/pbs/vpfs_hook.py DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/pbs
@@ -20,10 +22,11 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT vpfs-
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
         COMPONENT vpfs-doc)
 
-install(DIRECTORY examples/scheduler DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT vpfs-dev)
+install(DIRECTORY examples/scheduler DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+        COMPONENT vpfs-dev)
 
-# vpfs_install_script(COMPONENT NAME): script/NAME as the command vpfs-NAME of administrators, with its
-# manual page.
+# vpfs_install_script(COMPONENT NAME): script/NAME as the command vpfs-NAME of administrators, with
+# its manual page.
 function(vpfs_install_script component name)
   install(PROGRAMS script/${name} DESTINATION ${CMAKE_INSTALL_SBINDIR} RENAME vpfs-${name}
           COMPONENT ${component})
@@ -35,9 +38,9 @@ vpfs_install_script(vpfs-proxy insert-beegfs)
 vpfs_install_script(vpfs-proxy insert-orangefs)
 install(FILES script/insert_proxy.py DESTINATION lib/vpfs COMPONENT vpfs-proxy)
 
-# vpfs_install_unit(COMPONENT DIRECTORY NAME): packaging/files/DIRECTORY/NAME, for systemd. It looks there below
-# /usr and /usr/local. `@BINDIR@` is the directory of the programs, which is known when they are
-# installed.
+# vpfs_install_unit(COMPONENT DIRECTORY NAME): packaging/files/DIRECTORY/NAME, for systemd. It looks
+# there below /usr and /usr/local. `@BINDIR@` is the directory of the programs, which is known when
+# they are installed.
 function(vpfs_install_unit component directory name)
   install(CODE "
     file(READ \"${PROJECT_SOURCE_DIR}/packaging/files/${directory}/${name}\" text)

@@ -26,9 +26,11 @@ find_library(LMDB_LIBRARY lmdb REQUIRED)
 # Debian's Slurm has its plugins in a directory of another name than Slurm's own.
 find_path(VPFS_SLURM_HEADERS slurm/spank.h)
 if(EXISTS /etc/debian_version)
-  set(VPFS_SLURM_PLUGINS ${CMAKE_INSTALL_LIBDIR}/slurm-wlm CACHE STRING "Directory of Slurm's plugins, below the prefix")
+  set(VPFS_SLURM_PLUGINS ${CMAKE_INSTALL_LIBDIR}/slurm-wlm CACHE STRING
+      "Directory of Slurm's plugins, below the prefix")
 else()
-  set(VPFS_SLURM_PLUGINS ${CMAKE_INSTALL_LIBDIR}/slurm CACHE STRING "Directory of Slurm's plugins, below the prefix")
+  set(VPFS_SLURM_PLUGINS ${CMAKE_INSTALL_LIBDIR}/slurm CACHE STRING
+      "Directory of Slurm's plugins, below the prefix")
 endif()
 
 add_library(vpfs_asio INTERFACE)

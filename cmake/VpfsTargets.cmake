@@ -1,6 +1,6 @@
-# vpfs_library(NAME SOURCES ... LINK ... [COMPUTES] [ASIO] [TEST]): a folder's library. COMPUTES is for
-# those whose tests compute for long: debug builds optimize them too. script/test prints what tests
-# take. ASIO is for those that link asio, TEST for those that link GoogleTest: they choose the
+# vpfs_library(NAME SOURCES ... LINK ... [COMPUTES] [ASIO] [TEST]): a folder's library. COMPUTES is
+# for those whose tests compute for long: debug builds optimize them too. script/test prints what
+# tests take. ASIO is for those that link asio, TEST for those that link GoogleTest: they choose the
 # precompiled headers.
 function(vpfs_library name)
   cmake_parse_arguments(ARG "ASIO;COMPUTES;TEST" "" "SOURCES;LINK" ${ARGN})
@@ -19,9 +19,9 @@ function(vpfs_computes name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O1>)
 endfunction()
 
-# vpfs_program(NAME SOURCES ... LINK ... [INSTALL PACKAGE] [ASIO]): a program in <build>/bin. The target
-# `programs` builds all of them, without tests. INSTALL is for programs that users need, and names the
-# package that has them.
+# vpfs_program(NAME SOURCES ... LINK ... [INSTALL PACKAGE] [ASIO]): a program in <build>/bin. The
+# target `programs` builds all of them, without tests. INSTALL is for programs that users need, and
+# names the package that has them.
 add_custom_target(programs)
 function(vpfs_program name)
   cmake_parse_arguments(ARG "ASIO" "INSTALL" "SOURCES;LINK" ${ARGN})

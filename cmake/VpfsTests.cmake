@@ -1,14 +1,14 @@
 # There are four kinds of test programs:
 #
-#   vpfs_test(...)           tests code within its own process; built with every sanitizer, unless its
-#                            label is bare: then it measures what a sanitizer changes, or computes
-#                            over long runs what others check in short ones.
-#   programs_test            starts programs and has nothing of its own to sanitize. It is built once,
-#                            without a sanitizer. VPFS_PROGRAMS chooses the programs that it starts.
-#   bare_programs_test       like programs_test, but measures what a sanitizer changes, or does more
-#                            without one. It runs with the programs of dev too.
-#   timing_test              like programs_test, but compares rates, shares or times by the wall clock.
-#                            It runs once, with the programs of dev, and no other test runs meanwhile.
+#   vpfs_test(...)       tests code within its own process; built with every sanitizer, unless its
+#                        label is bare: then it measures what a sanitizer changes, or computes
+#                        over long runs what others check in short ones.
+#   programs_test        starts programs and has nothing of its own to sanitize. It is built once,
+#                        without a sanitizer. VPFS_PROGRAMS chooses the programs that it starts.
+#   bare_programs_test   like programs_test, but measures what a sanitizer changes, or does more
+#                        without one. It runs with the programs of dev too.
+#   timing_test          like programs_test, but compares rates, shares or times by the wall clock.
+#                        It runs once, with the programs of dev, and no other test runs meanwhile.
 include(GoogleTest)
 
 # Defines paths that only the build knows, for test/support/places.h.
@@ -17,17 +17,17 @@ function(vpfs_test_places target)
                                                VPFS_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
-# The target `tests_within_a_process` builds all programs of vpfs_test() and vpfs_fuzz(), `bare_tests`
-# those with the label bare.
+# The target `tests_within_a_process` builds all programs of vpfs_test() and vpfs_fuzz(),
+# `bare_tests` those with the label bare.
 add_custom_target(tests_within_a_process)
 add_custom_target(bare_tests)
 
-# vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [SHARDS n] [ASIO]):
-# one GoogleTest program. It is one test of ctest, since a process for each TEST would take more time
+# vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [SHARDS n] [ASIO]): one
+# GoogleTest program. It is one test of ctest, since a process for each TEST would take more time
 # than most TESTs do. SHARDS is for programs that take long: so many processes share its TESTs. Each
-# process writes what GoogleTest reports to <build>/reports/TEST.xml, where script/test counts TESTs;
-# <build>/reported_tests.txt has the names of these tests.
-# ASIO is for programs that link asio: it chooses the precompiled headers, which halve the build time.
+# process writes what GoogleTest reports to <build>/reports/TEST.xml, where script/test counts
+# TESTs; <build>/reported_tests.txt has the names of these tests. ASIO is for programs that link
+# asio: it chooses the precompiled headers, which halve the build time.
 set(VPFS_TEST_REPORTS ${PROJECT_BINARY_DIR}/reports)
 set_property(GLOBAL PROPERTY VPFS_REPORTED_TESTS "")
 function(vpfs_test name)

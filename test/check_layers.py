@@ -5,6 +5,7 @@ Run from the repository root. The tables below are the architecture; change them
 docs/decisions/. A folder also has a largest number of files.
 """
 import ast
+import collections
 import os
 import pathlib
 import re
@@ -171,7 +172,26 @@ def check_sizes() -> list[str]:
     return problems
 
 
+def includes(file: pathlib.Path) -> list[str]:
+    """The project's headers that a file names, from the root."""
+    return re.findall(r'(?m)^\s*#\s*include\s*"([^"]+)"', file.read_text())
+
+
+def counted() -> list[str]:
+    """How many includes go from each room to each other one."""
+    counts = collections.Counter(
+        (layer, other)
+        for file in sources()
+        if (layer := layer_of(file.as_posix())) is not None and MAY_INCLUDE[layer] is not None
+        for header in includes(file)
+        if (other := layer_of(header)) not in (None, layer))
+    return [f"{layer:28} {other:28} {count:4}" for (layer, other), count in sorted(counts.items())]
+
+
 def main() -> int:
+    if "--count" in sys.argv[1:]:
+        print("\n".join(counted()))
+        return 0
     problems = check_python() + check_sizes()
     for file in sources():
         name, layer = file.as_posix(), layer_of(file.as_posix())
