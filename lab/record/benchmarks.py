@@ -132,6 +132,7 @@ SET = [
         {"loads": summaries.loads_under_control},
         ((*ONCE, "--loads", "vpfs-load", "fio", "ior"),),
         8,
+        rounds=3,
     ),
     Entry(
         "total",
