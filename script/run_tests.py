@@ -183,16 +183,7 @@ class Runner:
         self, watch: Stopwatch, log: str, command: list[str], more: dict[str, str] | None = None
     ) -> bool:
         """Runs a command with its output in build/logs/LOG.log; on failure, shows the end of it."""
-        file = LOGS / f"{log}.log"
-        with file.open("wb") as out:
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=self.environment | (more or {}),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-            )
+        process, file = self.launch(log, command, more)
         code = watch.finish(process)
         if code != 0:
             lines = file.read_text(errors="replace").splitlines()
@@ -204,16 +195,28 @@ class Runner:
             )
         return code == 0
 
+    def launch(
+        self, log: str, command: Sequence[str], more: dict[str, str] | None = None
+    ) -> tuple[subprocess.Popen[bytes], pathlib.Path]:
+        """A command, and the file of its output: build/logs/LOG.log."""
+        file = LOGS / f"{log}.log"
+        with file.open("wb") as out:
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self.environment | (more or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
+        return process, file
+
     def chaos(self) -> None:
         """Uses the programs of dev."""
         self.heading(f"chaos, {CHAOS_MINUTES} minutes")
         watch = Stopwatch()
         command = [sys.executable, "-B", "script/run_chaos.py", f"--minutes={CHAOS_MINUTES}"]
-        file = LOGS / "chaos.log"
-        with file.open("wb") as out:
-            chaos = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out
-            )
+        chaos, file = self.launch("chaos", command)
         code = watch.finish(chaos, CHAOS_PATIENCE)
         if code is None:
             chaos.terminate()
@@ -251,15 +254,7 @@ class Runner:
         self.heading("previous: build")
         watch = Stopwatch()
         command = [*IDLE, sys.executable, "-B", "test/upgrade/build_previous.py"]
-        with (LOGS / "previous-build.log").open("wb") as out:
-            process = subprocess.Popen(
-                [*command, "-j", str(self.jobs)],
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-            )
+        process, _ = self.launch("previous-build", [*command, "-j", str(self.jobs)])
         watch.finish(process)
         self.took.append(watch.took("previous: build", ""))
 
@@ -346,11 +341,7 @@ class Runner:
         """A command that says by its exit code whether all is well, or that it cannot run here."""
         self.heading(name)
         watch = Stopwatch()
-        file = LOGS / f"{log}.log"
-        with file.open("wb") as out:
-            process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out
-            )
+        process, file = self.launch(log, command)
         code = watch.finish(process)
         count = Count(
             passed=int(code == 0),
