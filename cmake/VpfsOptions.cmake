@@ -60,9 +60,9 @@ if(VPFS_SANITIZE)
   add_compile_options(-fsanitize=${VPFS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${VPFS_SANITIZE})
   if(NOT VPFS_FUZZ)
-    # Tests start these programs thousands of times, and half of a start wrote addresses into what
-    # sanitizers know of each variable and each check. A program at a fixed address, without what it
-    # does not use, has none of that to do.
+    # Tests start these programs thousands of times. Half of a start was relocations, in what
+    # sanitizers know of variables and checks. A program at a fixed address needs none, and one
+    # without unused code has less for them to know.
     add_compile_options(-fno-pie -ffunction-sections -fdata-sections)
     add_link_options(-no-pie LINKER:--gc-sections)
   endif()

@@ -106,6 +106,7 @@ PYTHON_ROOTS = [".", "script"]  # where programs look for modules
 MOST_FILES = 45  # in one folder, without those below it
 PURE = ["base", "schedulers", "protocols", "stage", "control/allocation", "control/election", "control/insight",
         "control/members", "sim"]  # no I/O, no clock
+QUOTED = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 IO_HEADERS = re.compile(r"^(asio|liburing|fuse|sys/socket|netinet|unistd|thread|mutex|google/)")
 CLOCK_READ = re.compile(r"\b(steady|system|high_resolution)_clock::now\(|\bclock_gettime\(|\bsleep_for\(")
 CLOCK_OWNERS = {"base/system_clock.cc"}
@@ -172,19 +173,14 @@ def check_sizes() -> list[str]:
     return problems
 
 
-def includes(file: pathlib.Path) -> list[str]:
-    """The project's headers that a file names, from the root."""
-    return re.findall(r'(?m)^\s*#\s*include\s*"([^"]+)"', file.read_text())
-
-
 def counted() -> list[str]:
     """How many includes go from each room to each other one."""
     counts = collections.Counter(
         (layer, other)
         for file in sources()
         if (layer := layer_of(file.as_posix())) is not None and MAY_INCLUDE[layer] is not None
-        for header in includes(file)
-        if (other := layer_of(header)) not in (None, layer))
+        for line in file.read_text().splitlines()
+        if (quoted := QUOTED.match(line)) and (other := layer_of(quoted[1])) not in (None, layer))
     return [f"{layer:28} {other:28} {count:4}" for (layer, other), count in sorted(counts.items())]
 
 
@@ -203,7 +199,7 @@ def main() -> int:
                 problems.append(f"{where}: declare options with base/command_line.h instead of the option library")
             if MAY_INCLUDE[layer] is None:
                 continue
-            if quoted := re.match(r'\s*#\s*include\s*"([^"]+)"', line):
+            if quoted := QUOTED.match(line):
                 target = layer_of(quoted[1])
                 if target is None:
                     problems.append(f"{where}: include project headers from the repository root: {quoted[1]}")
