@@ -8,7 +8,8 @@
 namespace vpfs {
 
 // A map from numbers to small values with open addressing and linear probing. It allocates only
-// when it holds more entries than ever before.
+// when it holds more entries than ever since it was empty. A large table that becomes empty gives
+// its memory back.
 //
 // Every operation takes O(1) steps on average, whatever the keys: a seeded hash places them. A peer
 // that chooses the keys cannot make them collide without knowing the seed.
@@ -53,7 +54,7 @@ class FlatTable {
       }
     }
     cells_[hole].used = false;
-    --size_;
+    if (--size_ == 0 && cells_.size() > kMostIdleCells) (void)std::exchange(cells_, {});
   }
 
   // Calls visit(key, value&) for every entry, in no particular order; the table must not change
@@ -70,6 +71,7 @@ class FlatTable {
  private:
   // Enough for two entries: most connections carry no more at a time.
   static constexpr std::size_t kFirstCells = 4;
+  static constexpr std::size_t kMostIdleCells = 256;
 
   struct Cell {
     std::uint64_t key = 0;

@@ -136,7 +136,7 @@ void Session::hold(std::span<const std::byte> message, TimePoint since, bool aga
     return send_refusal(description.key);
   }
   PendingIo& io = worker_.make_held(since);
-  io.arrived_in = worker_.event();
+  io.arrived_in = again ? 0 : worker_.event();  // its client may be gone since
   if (identity_.id() == stage::kNoClient) join_client();
   io.session = this;
   io.key = description.key;
@@ -216,7 +216,10 @@ bool Session::needs_no_slot(const PendingIo& io) const {
 bool Session::may_submit(PendingIo& io) {
   // A draining proxy forwards no new request: the client repeats it elsewhere.
   if (shared_.draining.load(std::memory_order_relaxed)) return false;
-  if (needs_no_slot(io)) return true;
+  if (needs_no_slot(io)) {
+    leave_turns(io);
+    return true;
+  }
   if (client_stall_.stalled()) return false;
   const Duration stall = stall_limits().client_stall;
   if (client_stall_.on_probation() && on_their_way_ > 0) {

@@ -276,8 +276,9 @@ void Worker::end_of_event() {
     flushing_.swap(to_flush_);
     for (Session* session : flushing_) session->flush();
     flushing_.clear();
-    // A flush may have received more. The dispatcher has to know it before the session ends.
-    if (!turn_.empty()) continue;
+    // A flush may have received more, of any session. The dispatcher has to know it before the
+    // session ends, and no flush may be due for a session that is gone.
+    if (!turn_.empty() || !to_flush_.empty()) continue;
     for (const std::shared_ptr<Session>& session : std::exchange(to_close_, {})) {
       session->give_everything_back();
       sessions_.erase(session);

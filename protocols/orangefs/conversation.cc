@@ -118,7 +118,7 @@ Step OrangefsConversation::hold_metadata_request(const BmiHeader& header, Op op,
   const auto hints = hints_of_request(payload);
   if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
   if (!hints) return forward(header);  // the server will say what is wrong with it
-  operations_.insert(header.tag, {.phase = Phase::metadata, .op = op});
+  operations_.insert(header.tag, {.phase = Phase::metadata, .op = op, .released = false});
   held_ = {.key = header.tag, .kind = IoKind::metadata, .uid = several_uids_ ? std::nullopt : uid_};
   held_hints_ = *hints;
   return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
@@ -133,6 +133,7 @@ Step OrangefsConversation::hold_io(const BmiHeader& header, std::span<const std:
                                   .op = io->op,
                                   .io_type = io->io_type,
                                   .exact = io->part.requested.exact,
+                                  .released = false,
                                   .part = io->part,
                                   .sparse = sparse_io(*io),
                                   .file = file});
@@ -158,6 +159,9 @@ Step OrangefsConversation::server_message(const BmiHeader& header,
   }
   Operation* operation = operations_.find(header.tag);
   if (operation == nullptr) return forward(header);
+  if (!operation->released) {
+    return lost(fmt::format("an answer under tag {} to a request that is held here", header.tag));
+  }
   switch (operation->phase) {
     case Phase::response:
       return io_response(header, *operation, bytes);
@@ -171,6 +175,11 @@ Step OrangefsConversation::server_message(const BmiHeader& header,
       return passing_response(header, operation->op, bytes);
   }
   return forward(header);
+}
+
+void OrangefsConversation::released(IoKey key) {
+  Operation* const operation = operations_.find(key);
+  if (operation != nullptr) operation->released = true;
 }
 
 Step OrangefsConversation::io_response(const BmiHeader& header, Operation& operation,

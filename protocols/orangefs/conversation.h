@@ -34,7 +34,7 @@ class OrangefsConversation final : public Conversation {
   [[nodiscard]] const IoDescription& held() const override { return held_; }
   [[nodiscard]] std::uint64_t held_bytes_of(std::uint64_t size) const override;
   [[nodiscard]] std::optional<std::string_view> held_hint(std::string_view name) const override;
-  void released(IoKey) override {}
+  void released(IoKey key) override;
   [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
   [[nodiscard]] std::uint64_t moved(IoKey key) override;
   [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override;
@@ -44,7 +44,7 @@ class OrangefsConversation final : public Conversation {
   void forget(IoKey key) override;
   void forget_answers() override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return {}; }
-  [[nodiscard]] bool at_rest() const override { return true; }
+  [[nodiscard]] bool at_rest() const override { return passing_ == 0; }
   [[nodiscard]] bool may_be_saved() const override { return true; }
   void save(SavedState& to) override;
   void restore(const SavedState& from) override;
@@ -76,7 +76,8 @@ class OrangefsConversation final : public Conversation {
     Phase phase = Phase::response;
     Op op = Op::io;
     IoType io_type = IoType::read;
-    bool exact = true;  // `expected` is exact; else it is an upper bound of what a read moves
+    bool exact = true;     // `expected` is exact; else it is an upper bound of what a read moves
+    bool released = true;  // the server has the request, or will have it next
     IoPart part;
     std::unique_ptr<SparseIo> sparse;        // of a sparse read, until its response
     std::uint64_t file = 0;                  // IoDescription::file of an IO

@@ -65,11 +65,11 @@ void Pump::flush() {
   const bool may_write = !writing_ && !running_;
   if (waits_ && !paused_ && may_write && output_.empty()) {
     take_carry();
-    if (!stopped_ && !paused_) run();
+    if (!stopped_) run();
     return;
   }
   (void)settle(output_.send_injected(may_write));
-  if (may_write && !output_.empty() && !write_output()) wait_writable();
+  if (may_write && !output_.empty() && !stopped_) run();
 }
 
 void Pump::resume() {

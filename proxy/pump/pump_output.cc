@@ -14,6 +14,8 @@ namespace vpfs::proxy {
 namespace {
 // A larger buffer is freed when the receiver has taken all of it.
 constexpr std::size_t kMostIdleBuffer = std::size_t{48} * 1024;
+// Of the kept bytes, so many that were sent are dropped once they are more than the others.
+constexpr std::size_t kMostSent = std::size_t{64} * 1024;
 }  // namespace
 
 void PumpOutput::inject(std::span<const std::byte> message) {
@@ -129,7 +131,12 @@ PumpOutput::Outcome PumpOutput::write() {
   }
 }
 
+// A socket that never takes all of it would otherwise let the sent part grow for ever.
 void PumpOutput::keep(std::span<const std::byte> bytes) {
+  if (done_ >= kMostSent && done_ > kept_.size() / 2) {
+    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(done_));
+    done_ = 0;
+  }
   kept_.insert(kept_.end(), bytes.begin(), bytes.end());
 }
 

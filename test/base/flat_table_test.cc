@@ -1,5 +1,6 @@
 #include "base/flat_table.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -30,6 +31,25 @@ TEST(FlatTable, HoldsWhatAMapHolds) {
     expected.erase(key);
   });
   EXPECT_TRUE(expected.empty());
+}
+
+struct Counted {
+  Counted() { ++alive; }
+  Counted(const Counted&) { ++alive; }
+  ~Counted() { --alive; }
+  Counted& operator=(const Counted&) = default;
+  static inline std::size_t alive = 0;
+};
+
+TEST(FlatTable, GivesTheMemoryOfABurstBackOnceItIsEmpty) {
+  FlatTable<Counted> table;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t key = 0; key < 10'000; ++key) table.insert(key, {});
+    EXPECT_GE(Counted::alive, 10'000U);
+    for (std::uint64_t key = 0; key < 10'000; ++key) table.erase(key);
+    EXPECT_LE(Counted::alive, 256U);
+    EXPECT_EQ(table.find(5), nullptr);
+  }
 }
 
 // This would take minutes if low bits chose the places.

@@ -107,6 +107,7 @@ class ScriptedOwner final : public PumpOwner {
   }
   void hold(std::span<const std::byte> bytes) override {
     held.emplace_back(bytes.begin(), bytes.end());
+    if (on_hold) on_hold();
   }
   void finished(const FinishedIo& io) override { finished_keys.push_back(io.key); }
   void stepped(Sender) override {}
@@ -126,6 +127,7 @@ class ScriptedOwner final : public PumpOwner {
   std::vector<std::string> ends;  // why the stream ended
   std::error_code error;
   std::function<void()> on_end;
+  std::function<void()> on_hold;
 
  private:
   void end(const char* what, std::error_code why) {

@@ -58,10 +58,11 @@ inline Buffer raw_message(BmiMode mode, Tag tag, std::size_t payload_size) {
   return message;
 }
 
-// Feeds a whole message and expects one step that covers it.
+// Feeds a whole message and expects one step that covers it. A request that is held is released.
 inline Step feed(Conversation& conversation, Sender from, const Buffer& message) {
   const Step step = conversation.next(from, message);
   EXPECT_EQ(step.size, message.size());
+  if (step.action == Step::Action::hold) conversation.released(conversation.held().key);
   return step;
 }
 

@@ -167,6 +167,29 @@ TEST(OrangefsConversation, ATagInUseLosesTheFraming) {
   EXPECT_NE(conversation.problem().find("tag 1"), std::string::npos);
 }
 
+TEST(OrangefsConversation, TheServerMayNotAnswerARequestThatIsHeld) {
+  for (const bool released : {false, true}) {
+    OrangefsConversation conversation;
+    const Buffer message = request_message(1, io_request(IoType::read, 0, 1000));
+    ASSERT_EQ(conversation.next(Sender::client, message).action, Step::Action::hold);
+    if (released) conversation.released(1);
+    const Step step = conversation.next(Sender::server, io_response(1, 1000));
+    EXPECT_EQ(step.action, released ? Step::Action::forward : Step::Action::lost_framing);
+    if (released) continue;
+    EXPECT_NE(conversation.problem().find("tag 1"), std::string::npos) << conversation.problem();
+    EXPECT_FALSE(conversation.refuse(1).empty()) << "it can still be refused";
+  }
+}
+
+TEST(OrangefsConversation, IsAtRestWhenRequestsThatPassedAreAnswered) {
+  OrangefsConversation conversation;
+  EXPECT_TRUE(conversation.at_rest());
+  (void)feed(conversation, Sender::client, request_message(1, getattr(7)));
+  EXPECT_FALSE(conversation.at_rest());
+  (void)feed(conversation, Sender::server, raw_message(BmiMode::eager, 1, 100));
+  EXPECT_TRUE(conversation.at_rest());
+}
+
 TEST(OrangefsConversation, ATagMayComeAgainOnceItsIoIsOver) {
   OrangefsConversation conversation;
   const Buffer message = request_message(1, io_request(IoType::read, 5000, 1000));

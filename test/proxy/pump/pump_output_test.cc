@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <fstream>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "net/socket_options.h"
 #include "test/net/socket_pair.h"
@@ -94,6 +97,34 @@ TEST_F(PumpOutputTest, WhatTheSocketDoesNotTakeIsKeptInItsOrder) {
   output_.inject(more);
   expect(more);
   expect_all_comes_out();
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::size_t>(::getpagesize());
+}
+
+// The taker is a little slower than what is sent, so that something is always kept.
+TEST_F(PumpOutputTest, ASocketThatNeverTakesAllOfItDoesNotGrowIt) {
+  constexpr std::size_t kTimes = 20'000;
+  block();
+  std::array<std::byte, 4096> buffer;
+  const std::vector<std::byte> piece = bytes_of(buffer.size(), 3);
+  const auto before = static_cast<std::int64_t>(resident_bytes());
+  std::size_t through = 0;
+  for (std::size_t i = 0; i < kTimes; ++i) {
+    const ssize_t got = ::recv(taker_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got > 0) through += static_cast<std::size_t>(got);
+    while (output_.unsent() < 400'000) output_.inject(piece);
+    (void)output_.write();
+    ASSERT_GT(output_.unsent(), 0U);
+  }
+  EXPECT_GT(through, kTimes * buffer.size() / 2) << "the test moves little";
+  const auto grown = static_cast<std::int64_t>(resident_bytes()) - before;
+  EXPECT_LT(grown, static_cast<std::int64_t>(through) / 4);
 }
 
 TEST_F(PumpOutputTest, MorePartsThanOneCallTakesGoOutInTheirOrder) {

@@ -328,5 +328,52 @@ TEST(Pump, TheClockIsReadOnceForEachEvent) {
   EXPECT_LT(rig.clock.reads() - reads, 50 * (script.held + script.finished) / 2);
 }
 
+// As a successor gets it: the sink takes at once what the process before had not sent.
+TEST(Pump, AStreamThatBeginsWithUnsentBytesGoesOn) {
+  PumpRig rig;
+  net::ignore_broken_pipes();
+  const ByteVector unsent = message(Kind::forward, 500);
+  const ByteVector next = message(Kind::forward, 700);
+  rig.pump.begin_with({.unparsed = {}, .unsent = unsent});
+  rig.start();
+  rig.in_event([&] { rig.pump.flush(); });
+  rig.feed(next);
+  ByteVector expected = unsent;
+  append(expected, next);
+  rig.take(expected.size());
+  EXPECT_TRUE(rig.taken == expected) << rig.taken.size() << " of " << expected.size();
+}
+
+// The messages before a held one still go out when the owner pauses the pump there and the sink
+// takes only a part of them.
+TEST(Pump, WhatWaitedIsSentAlthoughThePumpPausesBehindIt) {
+  PumpRig rig;
+  net::ignore_broken_pipes();
+  rig.owner->be_serial();
+  rig.start();
+  ByteVector in = message(Kind::hold, 100);
+  ByteVector passing;
+  for (unsigned seed = 0; seed < 10; ++seed) append(passing, message(Kind::forward, 500, seed));
+  append(in, passing);
+  append(in, message(Kind::hold, 100));
+  rig.feed(in);
+  ASSERT_EQ(rig.owner->held.size(), 1U);
+  ASSERT_TRUE(rig.pump.waits());
+  rig.owner->on_hold = [&] { rig.pump.pause(); };
+  rig.calls.limit(SIZE_MAX, 1000);
+  const ByteVector first = rig.owner->held.front();
+  rig.in_event([&] {
+    ++rig.owner->released;
+    rig.pump.inject_borrowed(first);
+    rig.pump.flush();
+  });
+  ASSERT_EQ(rig.owner->held.size(), 2U);
+  ASSERT_TRUE(rig.pump.paused());
+  ByteVector expected = first;
+  append(expected, passing);
+  rig.take(expected.size());
+  EXPECT_TRUE(rig.taken == expected) << rig.taken.size() << " of " << expected.size();
+}
+
 }  // namespace
 }  // namespace vpfs::proxy
