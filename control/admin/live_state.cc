@@ -35,6 +35,10 @@ std::string place_and_text(const stage::Suspended& suspended) {
 
 }  // namespace
 
+std::string note_of(const stage::Suspended& suspended) {
+  return fmt::format("rule {} is not in force: {}", suspended.name, place_and_text(suspended));
+}
+
 Error to_error(const stage::BookProblem& problem) {
   return make_error(code_of(problem.code), problem.place, problem.text);
 }
@@ -88,7 +92,7 @@ void LiveState::begin(WallTime now, std::vector<std::string>& notes) {
   }
   if (!expire(now)) compose();
   for (const stage::Suspended& each : composed_.suspended) {
-    notes.push_back(fmt::format("rule {} is not in force: {}", each.name, place_and_text(each)));
+    notes.push_back(note_of(each));
   }
 }
 

@@ -86,6 +86,8 @@ class LiveState {
   stage::Composer::Composed composed_;
 };
 
+// A line of the log.
+[[nodiscard]] std::string note_of(const stage::Suspended& suspended);
 // A problem of the book as the port sends it.
 [[nodiscard]] Error to_error(const stage::BookProblem& problem);
 

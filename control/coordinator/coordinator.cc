@@ -100,7 +100,8 @@ Result<void> Coordinator::open(const Parts& parts) {
                                         .lost = [over = parts.over] { over(kAnotherLeads); },
                                         .store_problem = parts.store_problem,
                                         .confirm = parts.confirm,
-                                        .own_part = parts.own_part},
+                                        .own_part = parts.own_part,
+                                        .databases = parts.databases},
                                        parts.records);
   VPFS_TRY(site);
   site_ = std::move(*site);

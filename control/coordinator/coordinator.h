@@ -63,6 +63,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
     std::optional<ServedPart> part = {};         // of a member
     bool leads_members = false;                  // its stages are members
     std::string gone_member = {};                // the leader before, if its process has ended
+    const stage::Names* databases = nullptr;     // as SiteAdministration::Parts has it
   };
 
   // Its sockets are open. The error names the key of the configuration.

@@ -43,11 +43,9 @@ std::unexpected<SiteStore::Failure> keeps_changing(const std::string& key) {
       .why = Why::unreachable, .text = fmt::format("etcd {} changes all the time", key)});
 }
 
+// Those that JSON has to escape. It may have DEL as it is, and a name in a record may too.
 bool has_control_characters(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) {
-    const auto code = static_cast<unsigned char>(c);
-    return code < 0x20 || code == 0x7f;
-  });
+  return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
 }
 
 std::vector<std::string_view> parts_of(std::string_view record) {

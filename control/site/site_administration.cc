@@ -1,6 +1,8 @@
 #include "control/site/site_administration.h"
 
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <asio/post.hpp>
 #include <fmt/format.h>
@@ -31,6 +33,9 @@ constexpr Duration kTick = std::chrono::seconds(1);
 constexpr std::uint64_t kTicksBetweenSweeps = 10;
 // For the answers of stages to a change of the rules.
 constexpr Duration kStagesAnswerWithin = std::chrono::seconds(1);
+// Of the names in the rules of a store, so many are looked up at once, and again after so long.
+constexpr std::size_t kNamesAtOnce = 1000;
+constexpr Duration kLookUpAgain = std::chrono::seconds(10);
 constexpr const char* kMayBeOld =
     "the store has not said in time that this coordinator still leads: recent changes may be "
     "missing here";
@@ -62,6 +67,19 @@ control::Error leads_no_more() {
   return make_error(control::Error::UNAVAILABLE, "leader", "this coordinator no longer leads");
 }
 
+void take_some(std::set<std::string>& from, std::set<std::string>& to, std::size_t& most) {
+  for (; most > 0 && !from.empty(); --most) to.insert(from.extract(from.begin()));
+}
+
+// Takes names out, and returns them.
+control::WantedNames take_some(control::WantedNames& from, std::size_t most) {
+  control::WantedNames some;
+  take_some(from.users, some.users, most);
+  take_some(from.groups, some.groups, most);
+  take_some(from.hosts, some.hosts, most);
+  return some;
+}
+
 // Answers with `reply`, and with what stages say of the change.
 SiteStages::Told with_warnings(Envelope reply, const Answer& answer) {
   return [reply = std::move(reply), answer](const std::vector<std::string>& lines) {
@@ -86,6 +104,8 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       started_(wall_clock_now()),
       certificate_end_(first_certificate_end(config_)),
       hello_(make_hello(config_.name, parts.incarnation)),
+      names_(parts.databases == nullptr ? control::HostNames()
+                                        : control::HostNames(*parts.databases)),
       lookups_(context_, names_),
       grammar_(site_grammar(&names_)),
       store_(parts.store),
@@ -95,7 +115,8 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       jobs_(state_),
       stages_(context_, clock_),
       forward_(stages_, links_),
-      timer_(context_) {
+      timer_(context_),
+      names_timer_(context_) {
   stages_.use(links_);
   if (allocation::find_policy(config_.policy)->needs_elsewhere) totals_.emplace();
 }
@@ -111,7 +132,10 @@ Result<std::unique_ptr<SiteAdministration>> SiteAdministration::open(
 Result<void> SiteAdministration::load(const control::StateStore::Loaded& records,
                                       std::function<void()> lost) {
   std::vector<std::string> notes;
+  // The office is not confirmed yet, and would be lost while a name service is silent.
+  const control::NotedNames noted(names_);
   auto live = control::LiveState::replay(records, grammar_, wall_clock_now(), notes);
+  unknown_names_ = noted.wanted();
   if (!live) {
     return fail((config_.store ? "store: " : "journal: ") + live.error().message,
                 live.error().code);
@@ -157,6 +181,7 @@ void SiteAdministration::reopen_audit() {
 void SiteAdministration::start() {
   if (port_ != nullptr) port_->start();
   tick();
+  if (!unknown_names_.empty()) look_names_up();
 }
 
 void SiteAdministration::stop() {
@@ -165,6 +190,7 @@ void SiteAdministration::stop() {
   reads_.stop();
   stages_.stop();
   timer_.cancel();
+  names_timer_.cancel();
   if (port_ != nullptr) port_->stop();
   http_.close();
 }
@@ -189,6 +215,33 @@ void SiteAdministration::use_composed() {
   // An aggregator's stages keep what they have until its parent has spoken.
   if (config_.parent) return;
   (void)stages_.set(to_site(*live_, config_.name));
+}
+
+// Until all are known, conditions have made-up addresses and numbers here. Stages are told the
+// names, and look them up by themselves.
+void SiteAdministration::look_names_up() {
+  control::WantedNames some = take_some(unknown_names_, kNamesAtOnce);
+  lookups_.fetch(some, [this, some](const std::optional<std::string>& problem) mutable {
+    if (is_stopped_) return;
+    if (!problem) return unknown_names_.empty() ? read_again() : look_names_up();
+    spdlog::warn("names in the site's rules are not known yet: {}", *problem);
+    unknown_names_.users.merge(some.users);
+    unknown_names_.groups.merge(some.groups);
+    unknown_names_.hosts.merge(some.hosts);
+    names_timer_.expires_after(kLookUpAgain);
+    names_timer_.async_wait([this](std::error_code error) {
+      if (!error && !is_stopped_) look_names_up();
+    });
+  });
+}
+
+void SiteAdministration::read_again() {
+  const std::vector<stage::Suspended> before = live_->composed().suspended;
+  live_->take_on(grammar_);
+  for (const auto& each : stage::newly_suspended(before, live_->composed().suspended)) {
+    log_answer(spdlog::level::warn, control::note_of(each));
+  }
+  use_composed();
 }
 
 void SiteAdministration::take_on(const control::Site& of_parent, SiteStages::Told done) {

@@ -55,6 +55,7 @@ class SiteAdministration final : private control::Owner {
     SiteReads::Confirm confirm = {};             // the office; null: no other one can lead
     control::OwnPart* own_part =
         nullptr;  // told of with the status and the metrics; null: there is none
+    const stage::Names* databases = nullptr;  // of users, groups and hosts; null: this machine's
   };
 
   // All parts outlive it. The records of the store are replayed, what was due has ended, jobs have
@@ -125,6 +126,8 @@ class SiteAdministration final : private control::Owner {
   // Tells jobs and stages if the book has changed.
   void put_into_force();
   void use_composed();
+  void look_names_up();
+  void read_again();
   void tick();
 
   asio::io_context& context_;
@@ -153,6 +156,8 @@ class SiteAdministration final : private control::Owner {
   std::optional<allocation::TotalsWatch> totals_;  // nothing: the policy does not share totals
   GrowingSums sums_;
   asio::steady_timer timer_;
+  control::WantedNames unknown_names_;  // of rules that were replayed
+  asio::steady_timer names_timer_;
   std::uint64_t ticks_ = 0;
   std::unique_ptr<control::Port> port_;
   control::HttpPorts http_;

@@ -14,7 +14,7 @@ namespace vpfs::proxy {
 namespace {
 // A larger buffer is freed when the receiver has taken all of it.
 constexpr std::size_t kMostIdleBuffer = std::size_t{48} * 1024;
-// Of the kept bytes, so many that were sent are dropped once they are more than the others.
+// Kept bytes that were sent are dropped when there are so many, and more than others.
 constexpr std::size_t kMostSent = std::size_t{64} * 1024;
 }  // namespace
 
