@@ -340,7 +340,6 @@ def zone_lines(file: pathlib.Path, redirects: Sequence[Redirect]) -> str:
         raise Problem(f"{file}: no line `Alias NAME tcp://HOST:PORT`")
     return (
         "<Aliases>\n" + "\n".join(lines) + "\n</Aliases>\n"
-        "# and in <Defaults>: TCPBindSpecific yes\n"
         f"# clients mount {mounts[0]}/FILE_SYSTEM to go through the proxies"
     )
 

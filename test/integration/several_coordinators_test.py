@@ -57,7 +57,8 @@ class Coordinators:
             for index, endpoint in enumerate(store.endpoints):
                 text = text.replace(f"https://etcd{index}.example:2379", endpoint)
             text = text.replace("/etc/vpfs/etcd.password", str(store.password_file))
-            self._texts.append(text.replace("/run/vpfs", str(programs.work)))
+            # The proxy of this test listens at a socket.
+            self._texts.append(text.replace("ds0.example:7311", str(programs.work / "ds0.sock")))
         for index in range(3):
             self.members.append(self._start(index))
 
