@@ -13,6 +13,7 @@
 #include "base/config_reader.h"
 #include "base/joined.h"
 #include "base/log/log.h"
+#include "base/one_line.h"
 #include "base/result.h"
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
@@ -159,7 +160,7 @@ RuleAdministration::Outcome<void> RuleAdministration::carry_out(const stage::Cha
 
 void RuleAdministration::note(const stage::BookOperation& carried_out) {
   log_about(std::visit(FindSubject(), carried_out.what), spdlog::level::info,
-            fmt::format("{}: {}", carried_out.who, stage::command_of(carried_out)));
+            one_line(fmt::format("{}: {}", carried_out.who, stage::command_of(carried_out))));
   changed_ = true;
 }
 
