@@ -349,7 +349,7 @@ void Coordinator::take_view(const control::MemberView& told, const ParentLink::D
 
 void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
-  led_.insert(hello.incarnation);
+  led_.joined(hello.incarnation);
   if (!hello.cost_model.empty()) ++cost_models_[hello.cost_model];
   if (views_) views_->joined(stage, hello);
   site_->joined(stage);
@@ -368,6 +368,7 @@ void Coordinator::tell_joins() {
 }
 
 void Coordinator::left(allocation::StageId stage) {
+  led_.left(links_->hello(stage).incarnation, links_->was_sent_cycle(stage));
   const auto place = cost_models_.find(links_->hello(stage).cost_model);
   if (place != cost_models_.end() && --place->second == 0) cost_models_.erase(place);
   if (views_) views_->left(stage, links_->hello(stage));

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include <asio/io_context.hpp>
@@ -16,6 +15,7 @@
 #include "control/allocation/cycle_state.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/later_term.h"
+#include "control/coordinator/led_stages.h"
 #include "control/coordinator/links/cycle_log.h"
 #include "control/coordinator/links/cycle_runner.h"
 #include "control/coordinator/links/parent_link.h"
@@ -98,8 +98,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   void joined(allocation::StageId stage) override;
   void left(allocation::StageId stage) override;
   void announced(allocation::StageId stage, const control::Flows& flows) override {
-    runner_.announced(stage, flows);
-    site_->announced(flows);
+    site_->announced(stage, flows);
   }
   void reported(allocation::StageId stage, const control::Report& report) override {
     runner_.reported(stage, report);
@@ -141,8 +140,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   allocation::CycleState state_;
   CycleRunner runner_;
   LaterTerm later_term_;
-  // Incarnations of stages that were sent cycles in this term.
-  std::set<std::uint64_t> led_;
+  LedStages led_;  // in this term
   std::unique_ptr<StageLinks> links_;
   std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
   std::unique_ptr<ParentLink> parent_;        // of an aggregator

@@ -71,10 +71,12 @@ class SiteAdministration final : private control::Owner {
   // Closes the ports. Idempotent.
   void stop();
 
-  // A stage has joined, is about to leave, has announced flows that the CycleState knows already.
+  // A stage has joined, is about to leave, has announced flows: the CycleState hears of these here.
   void joined(allocation::StageId stage) { stages_.joined(stage); }
   void left(allocation::StageId stage) { stages_.left(stage); }
-  void announced(const control::Flows& flows) { jobs_.announced(flows); }
+  void announced(allocation::StageId stage, const control::Flows& flows) {
+    jobs_.announced(stage, flows);
+  }
   void finished(const CycleTimes& times);
 
   // For an aggregator. The parent's rules go to its stages as they are; it has none of its own.
