@@ -50,7 +50,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
     TimePoint clear_from;  // no caps of another coordinator before are in force from then on
     const control::StateStore::Loaded& records;
     control::StoreCaller& store;
-    // Whether a cycle may be sent; null: it always may.
+    // Whether cycles and rules may be sent; null: they always may.
     std::function<bool()> may_send = {};
     // Its term is over, since another coordinator leads, or since it needs a later one.
     std::function<void(const std::string& why)> over;
@@ -113,6 +113,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   [[nodiscard]] std::string cost_model_to_tell() const override;
   void led(bool is_led) override;
   void ask(const control::Envelope& request, ParentLink::Done done) override;
+  [[nodiscard]] std::optional<control::Error> why_outdated(const control::Site& site);
   void serve_part();
   // Whether the one that leads is out of reach.
   void look_whether_cut_off();
@@ -144,6 +145,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   std::unique_ptr<StageLinks> links_;
   std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
   std::unique_ptr<ParentLink> parent_;        // of an aggregator
+  std::uint64_t site_term_ = 0;               // of the last rules of its parent
   std::optional<ServedPart> part_;            // of a member, as the following
   bool has_leader_ = false;
   TimePoint reached_at_;  // its leader was connected

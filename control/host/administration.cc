@@ -62,6 +62,7 @@ Administration::Administration(Parts parts)
       look_up_(std::move(parts.look_up)),
       clock_(parts.clock),
       now_(parts.now),
+      term_(std::move(parts.term)),
       rules_(live_, names_, now_),
       past_(std::move(parts.history)),
       recordings_(gate_) {}
@@ -84,15 +85,23 @@ WantedNames Administration::names_asked(const std::string& who) const {
 }
 
 void Administration::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
+  if (request.has_site()) {
+    if (auto taken = site_arrived(request.site()); !taken) return answer(std::move(taken.error()));
+  }
   ReadRequest read;
   const WantedNames names = names_of(request, caller, read);
   if (names.empty()) return this->answer(request, caller, answer, read);
   const auto what = request.has_why() ? NameLookups::For::question : NameLookups::For::change;
-  look_up_(names, what, [this, request, caller, answer](const std::optional<std::string>& problem) {
-    if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
-    ReadRequest nothing;
-    this->answer(request, caller, answer, nothing);
-  });
+  look_up_(names, what,
+           [this, request, caller, answer,
+            site = last_site_](const std::optional<std::string>& problem) {
+             if (request.has_site()) {
+               if (auto why = why_outdated(request.site(), site)) return answer(std::move(*why));
+             }
+             if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
+             ReadRequest nothing;
+             this->answer(request, caller, answer, nothing);
+           });
 }
 
 void Administration::answer(const Envelope& request, const Caller& caller, const Answer& answer,

@@ -97,6 +97,7 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       forward_(stages_, links_),
       timer_(context_) {
   stages_.use(links_);
+  stages_.lead([this] { return state_.term(); }, parts.may_send);
   if (allocation::find_policy(config_.policy)->needs_elsewhere) totals_.emplace();
 }
 

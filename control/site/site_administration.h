@@ -53,6 +53,7 @@ class SiteAdministration final : private control::Owner {
     std::function<void()> lost;  // called when the store says that another coordinator leads
     std::function<std::string()> store_problem;  // what it did not do last; "": it works
     SiteReads::Confirm confirm = {};             // the office; null: no other one can lead
+    std::function<bool()> may_send = {};         // whether it leads still; null: likewise
     control::OwnPart* own_part =
         nullptr;  // told of with the status and the metrics; null: there is none
   };
