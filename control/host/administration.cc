@@ -10,6 +10,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "base/joined.h"
 #include "base/result.h"
@@ -26,6 +27,9 @@ namespace {
 
 // How often it is noted which clients are there: all connections are read for that.
 constexpr Duration kNoted = std::chrono::seconds(30);
+
+// How often it is tried to write a journal that lacks something.
+constexpr Duration kBetweenJournals = std::chrono::seconds(10);
 
 // Sends what was asked for, or why there is none.
 template <typename Reply, typename Set>
@@ -147,10 +151,20 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
 
 void Administration::tick() {
   (void)rules_.tick();
+  keep_book();
   recordings_.tick(clock_.now());
   put_into_force();
   write_history();
   note_clients();
+}
+
+// A bypass is carried out without the journal, and what is due ends without it.
+void Administration::keep_book() {
+  const TimePoint now = clock_.now();
+  if (!live_.is_behind() || now < keep_again_at_) return;
+  keep_again_at_ = now + kBetweenJournals;
+  live_.catch_up();
+  if (!live_.is_behind()) spdlog::info("control.journal: it has all live rules again");
 }
 
 void Administration::note_clients() {
@@ -194,10 +208,18 @@ Administration::Outcome<Ack> Administration::bypass(const Bypass& request, const
   if (request.on()) what.until = time_after(now, request.for_seconds());
   const auto change = rules_.carry_out({.at = now, .who = caller.name, .what = what});
   VPFS_TRY(change);
-  if (!what.on) return ack("bypass is off: requests are scheduled again");
-  return ack(what.until
-                 ? fmt::format("bypass is on until {:%F %T} UTC: nothing is held", *what.until)
-                 : "bypass is on until `bypass off`: nothing is held");
+  std::string text = "bypass is on until `bypass off`: nothing is held";
+  if (what.until) {
+    text = fmt::format("bypass is on until {:%F %T} UTC: nothing is held", *what.until);
+  }
+  if (!what.on) text = "bypass is off: requests are scheduled again";
+  Ack reply = ack(std::move(text));
+  if (live_.is_behind()) {
+    reply.add_warnings(
+        "control.journal cannot be written, and is tried again: a restart before that brings back "
+        "what it has");
+  }
+  return reply;
 }
 
 StatsReply Administration::stats() {

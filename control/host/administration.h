@@ -103,6 +103,8 @@ class Administration {
   // Puts what the book has now into force, if it has changed.
   void put_into_force();
   void write_history();
+  // Writes the journal if it lacks something, and there was time since the last try.
+  void keep_book();
   // The reply to what may have changed the book. The change is in force before the answer goes out.
   template <typename Reply>
   [[nodiscard]] Outcome<Reply> in_force(Outcome<Reply> reply) {
@@ -132,6 +134,7 @@ class Administration {
   PastClients past_clients_;
   TimePoint noted_at_ = {};  // in past_clients_
   bool bypassed_ = false;
+  TimePoint keep_again_at_ = {};  // the journal
 };
 
 }  // namespace vpfs::control
