@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "control/allocation/cycle_types.h"
 #include "control/coordinator/links/stage_requests.h"
+#include "control/site/site_size.h"
 #include "control/wire/control.pb.h"
 
 namespace vpfs::coordinator {
@@ -36,8 +37,7 @@ class SiteStages {
     Duration patience = std::chrono::seconds(10);  // for the answer of a stage
     // Before a stage is sent the rules again that could not take them.
     Duration pause = std::chrono::seconds(10);
-    // A longer message would end the connection.
-    std::size_t most_bytes = std::size_t{4} * 1024 * 1024 - 64;
+    std::size_t most_bytes = kMostSiteBytes;
     std::size_t most_lines = 50;  // of when_answered()
   };
 
