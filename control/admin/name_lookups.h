@@ -25,8 +25,8 @@ class NameLookups {
     std::size_t names = 4096;
     std::size_t threads = 8;          // of one request
     std::size_t threads_of_all = 32;  // those that hang included
-    // Of all questions. Any user of this host can ask through the page, and must leave threads for
-    // changes.
+    // All questions together have so many. Any user of this host can ask through the page, and must
+    // leave threads for changes.
     std::size_t threads_of_questions = 8;
     std::size_t kept = std::size_t{1} << 16U;
   };

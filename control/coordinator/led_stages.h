@@ -8,8 +8,9 @@
 namespace vpfs::coordinator {
 
 // The processes of stages that a coordinator may have sent cycles in its term, by their
-// incarnations: those that are connected, and the last ones that have left. Of a stage that was
-// forgotten, the coordinator cannot tell that no other one of its term has led it.
+// incarnations: those that are connected, and the last ones that have left. If one that was
+// forgotten comes back, the coordinator takes it for one that another coordinator of its term has
+// led.
 class LedStages {
  public:
   static constexpr std::size_t kMostGone = 65'536;

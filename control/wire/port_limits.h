@@ -13,8 +13,8 @@ namespace vpfs::control {
 struct PortLimits {
   std::size_t connections = 1024;
   std::size_t connections_of_a_peer = 128;  // of one uid or address
-  // Of all users together who see only own jobs. The other places are for administrators and
-  // coordinators.
+  // All users together who see only own jobs have so many. The other places are for administrators
+  // and coordinators.
   std::size_t connections_of_others = 512;
 
   // The longest message before Hello and of peers that may not change anything, and of those that

@@ -88,7 +88,7 @@ class ParentLink final : private FrameLink::FrameHandler {
   [[nodiscard]] bool is_led() const { return is_led_; }
   [[nodiscard]] bool is_connected() const { return connection_state_ == State::connected; }
   [[nodiscard]] Status status() const;
-  // Of the last cycle that was applied; zero: there was none.
+  // The term of the last cycle that was applied; zero: there was none.
   [[nodiscard]] std::uint64_t term() const { return term_; }
 
  private:
