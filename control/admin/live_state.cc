@@ -118,7 +118,7 @@ std::expected<void, Error> LiveState::carry_out(const stage::Change& change,
       return std::unexpected(make_error(Error::UNAVAILABLE, "control.journal",
                                         kept.error().message + "; nothing was changed"));
     }
-    spdlog::error("control.journal: {}; bypass is {} all the same, until the proxy ends",
+    spdlog::error("control.journal: {}; bypass is {} all the same, and the journal is tried again",
                   kept.error().message,
                   std::get<stage::SetBypass>(change.operation.what).on ? "on" : "off");
     is_behind_ = true;

@@ -20,16 +20,21 @@ struct NameLookups::Shared {
   std::mutex mutex;                // guards what follows
   NameLookups* lookups = nullptr;  // null: the owner has gone
   std::size_t threads = 0;
+  std::size_t threads_of_questions = 0;  // of them
 
-  [[nodiscard]] bool add_thread(std::size_t most) {
+  [[nodiscard]] bool add_thread(For what, const Limits& limits) {
     const std::lock_guard lock(mutex);
-    if (threads >= most) return false;
+    const bool is_question = what == For::question;
+    if (threads >= limits.threads_of_all) return false;
+    if (is_question && threads_of_questions >= limits.threads_of_questions) return false;
     ++threads;
+    if (is_question) ++threads_of_questions;
     return true;
   }
-  void thread_ended() {
+  void thread_ended(For what) {
     const std::lock_guard lock(mutex);
     --threads;
+    if (what == For::question) --threads_of_questions;
   }
   // It may have gone before its thread is told, too.
   static void tell(const std::shared_ptr<Shared>& shared, std::uint64_t request) {
@@ -85,16 +90,15 @@ NameLookups::~NameLookups() {
 void NameLookups::fetch(const WantedNames& wanted, Done done, For what) {
   if (wanted.empty()) return done(std::nullopt);
   names_.bound(limits_.kept);
-  start(names_.missing(wanted),
-        what == For::question ? limits_.patience_of_question : limits_.patience, std::move(done));
+  start(names_.missing(wanted), what, std::move(done));
 }
 
 void NameLookups::fetch_anew(const WantedNames& wanted, Done done) {
   names_.bound(limits_.kept);
-  start(wanted, limits_.patience, std::move(done));
+  start(wanted, For::change, std::move(done));
 }
 
-void NameLookups::start(const WantedNames& wanted, Duration patience, Done done) {
+void NameLookups::start(const WantedNames& wanted, For what, Done done) {
   if (wanted.empty()) return done(std::nullopt);
   if (wanted.size() > limits_.names) {
     return done(fmt::format("more than {} names have to be looked up", limits_.names));
@@ -112,20 +116,21 @@ void NameLookups::start(const WantedNames& wanted, Duration patience, Done done)
   const std::uint64_t number = ++last_;
   std::size_t threads = 0;
   for (; threads < std::min(limits_.threads, work->tasks.size()); ++threads) {
-    if (!shared_->add_thread(limits_.threads_of_all)) break;
-    Result<std::thread> thread = net::start_thread([work, number, shared = shared_] {
+    if (!shared_->add_thread(what, limits_)) break;
+    Result<std::thread> thread = net::start_thread([work, number, what, shared = shared_] {
       if (work->run()) Shared::tell(shared, number);
-      shared->thread_ended();
+      shared->thread_ended(what);
     });
     if (!thread) {
-      shared_->thread_ended();
+      shared_->thread_ended(what);
       break;
     }
     thread->detach();
   }
   if (threads == 0) return done("too many names are being looked up; try again");
   auto request = std::make_unique<Request>(context_, std::move(work), std::move(done));
-  request->deadline.expires_after(patience);
+  request->deadline.expires_after(what == For::question ? limits_.patience_of_question
+                                                        : limits_.patience);
   request->deadline.async_wait([this, number](std::error_code error) {
     if (error) return;
     end(number, "users, groups or hosts could not be looked up in time: the name service is slow");

@@ -25,6 +25,9 @@ class NameLookups {
     std::size_t names = 4096;
     std::size_t threads = 8;          // of one request
     std::size_t threads_of_all = 32;  // those that hang included
+    // All questions together have so many. Any user of this host can ask through the page, and must
+    // leave threads for changes.
+    std::size_t threads_of_questions = 8;
     std::size_t kept = std::size_t{1} << 16U;
   };
 
@@ -50,7 +53,7 @@ class NameLookups {
   struct Request;
   struct Work;
   struct Shared;
-  void start(const WantedNames& wanted, Duration patience, Done done);
+  void start(const WantedNames& wanted, For what, Done done);
   void end(std::uint64_t request, std::optional<std::string> problem);
 
   asio::io_context& context_;

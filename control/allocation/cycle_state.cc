@@ -11,7 +11,6 @@
 namespace vpfs::allocation {
 namespace {
 
-constexpr std::size_t kLongestName = 1024;
 constexpr std::uint32_t kMostStages = 1U << 16U;  // below an aggregator
 
 // The part of one cycle in what came in several, rounded up.
@@ -156,14 +155,16 @@ void CycleState::leave(StageId id, TimePoint now) {
   rows_are_stale_ = true;
 }
 
-void CycleState::on_flow(StageId id, const FlowName& name) {
+bool CycleState::on_flow(StageId id, const FlowName& name) {
   Stage& stage = connected(id);
   if (name.flow >= settings_.most_flows) {
-    return lie(stage, fmt::format("flow {} is above the largest number, {}", name.flow,
-                                  settings_.most_flows - 1));
+    lie(stage, fmt::format("flow {} is above the largest number, {}", name.flow,
+                           settings_.most_flows - 1));
+    return false;
   }
   if (name.job.empty() || name.job.size() > kLongestName) {
-    return lie(stage, fmt::format("flow {} has a name of {} bytes", name.flow, name.job.size()));
+    lie(stage, fmt::format("flow {} has a name of {} bytes", name.flow, name.job.size()));
+    return false;
   }
   if (stage.flows.size() <= name.flow) stage.flows.resize(std::size_t{name.flow} + 1);
   Membership::Flow& flow = stage.flows[name.flow];
@@ -187,6 +188,7 @@ void CycleState::on_flow(StageId id, const FlowName& name) {
   record.has_ended = false;
   flow.pair = pair;
   rows_are_stale_ = true;
+  return true;
 }
 
 void CycleState::lie(Stage& stage, std::string_view what) {

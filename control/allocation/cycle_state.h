@@ -88,8 +88,8 @@ class CycleState {
   // The connection has ended. REQUIRES (all that take a stage): it is connected.
   void leave(StageId stage, TimePoint now);
   // The stage has announced a flow. A number that had another one, and a job that had another
-  // number, change hands. One that cannot be is ignored and counted.
-  void on_flow(StageId stage, const FlowName& flow);
+  // number, change hands. One that cannot be is ignored and counted, and the result is false.
+  bool on_flow(StageId stage, const FlowName& flow);
   // The stage has answered. Only an answer to what it was sent last is taken. Cost: the flows of
   // the stage; it allocates nothing unless a flow ends or lies.
   [[nodiscard]] AnswerResult on_report(StageId stage, const StageAnswer& answer,

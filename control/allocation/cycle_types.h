@@ -37,6 +37,9 @@ struct StageId {
   bool operator==(const StageId&) const = default;
 };
 
+// The longest name of a job that counts.
+constexpr std::size_t kLongestName = 1024;
+
 // A job on a stage as the stage announces it. Its number is of the connection.
 struct FlowName {
   std::uint32_t flow = 0;

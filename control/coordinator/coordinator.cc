@@ -100,6 +100,7 @@ Result<void> Coordinator::open(const Parts& parts) {
                                         .lost = [over = parts.over] { over(kAnotherLeads); },
                                         .store_problem = parts.store_problem,
                                         .confirm = parts.confirm,
+                                        .may_send = parts.may_send,
                                         .own_part = parts.own_part,
                                         .databases = parts.databases},
                                        parts.records);
@@ -284,6 +285,11 @@ void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
     });
   }
   if (request.has_site()) {
+    if (auto why = why_outdated(request.site())) {
+      control::Envelope answer;
+      *answer.mutable_error() = std::move(*why);
+      return done(std::move(answer));
+    }
     return site_->take_on(request.site(), [done](std::vector<std::string> warnings) {
       control::Envelope answer;
       control::Ack& ack = *answer.mutable_ack();
@@ -296,6 +302,19 @@ void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
   *answer.mutable_error() =
       make_error(control::Error::UNSUPPORTED, "", "an aggregator does not know that message");
   done(std::move(answer));
+}
+
+// As cycles, the rules of a former leader are refused.
+std::optional<control::Error> Coordinator::why_outdated(const control::Site& site) {
+  const std::uint64_t known = std::max(parent_->term(), site_term_);
+  if (site.term() != 0 && site.term() < known) {
+    return make_error(
+        control::Error::OUTDATED, "term",
+        fmt::format("this site is of term {}, and one that leads in term {} was heard of",
+                    site.term(), known));
+  }
+  site_term_ = std::max(site_term_, site.term());
+  return std::nullopt;
 }
 
 void Coordinator::serve_part() {
@@ -350,7 +369,7 @@ void Coordinator::take_view(const control::MemberView& told, const ParentLink::D
 
 void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
-  led_.insert(hello.incarnation);
+  led_.joined(hello.incarnation);
   if (!hello.cost_model.empty()) ++cost_models_[hello.cost_model];
   if (views_) views_->joined(stage, hello);
   site_->joined(stage);
@@ -369,6 +388,7 @@ void Coordinator::tell_joins() {
 }
 
 void Coordinator::left(allocation::StageId stage) {
+  led_.left(links_->hello(stage).incarnation, links_->was_sent_cycle(stage));
   const auto place = cost_models_.find(links_->hello(stage).cost_model);
   if (place != cost_models_.end() && --place->second == 0) cost_models_.erase(place);
   if (views_) views_->left(stage, links_->hello(stage));

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include <asio/io_context.hpp>
@@ -16,6 +15,7 @@
 #include "control/allocation/cycle_state.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/later_term.h"
+#include "control/coordinator/led_stages.h"
 #include "control/coordinator/links/cycle_log.h"
 #include "control/coordinator/links/cycle_runner.h"
 #include "control/coordinator/links/parent_link.h"
@@ -50,7 +50,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
     TimePoint clear_from;  // no caps of another coordinator before are in force from then on
     const control::StateStore::Loaded& records;
     control::StoreCaller& store;
-    // Whether a cycle may be sent; null: it always may.
+    // Whether cycles and rules may be sent; null: they always may.
     std::function<bool()> may_send = {};
     // Its term is over, since another coordinator leads, or since it needs a later one.
     std::function<void(const std::string& why)> over;
@@ -99,8 +99,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   void joined(allocation::StageId stage) override;
   void left(allocation::StageId stage) override;
   void announced(allocation::StageId stage, const control::Flows& flows) override {
-    runner_.announced(stage, flows);
-    site_->announced(flows);
+    site_->announced(stage, flows);
   }
   void reported(allocation::StageId stage, const control::Report& report) override {
     runner_.reported(stage, report);
@@ -115,6 +114,7 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   [[nodiscard]] std::string cost_model_to_tell() const override;
   void led(bool is_led) override;
   void ask(const control::Envelope& request, ParentLink::Done done) override;
+  [[nodiscard]] std::optional<control::Error> why_outdated(const control::Site& site);
   void serve_part();
   // Whether the one that leads is out of reach.
   void look_whether_cut_off();
@@ -142,11 +142,11 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   allocation::CycleState state_;
   CycleRunner runner_;
   LaterTerm later_term_;
-  // Incarnations of stages that were sent cycles in this term.
-  std::set<std::uint64_t> led_;
+  LedStages led_;  // in this term
   std::unique_ptr<StageLinks> links_;
   std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
   std::unique_ptr<ParentLink> parent_;        // of an aggregator
+  std::uint64_t site_term_ = 0;               // of the last rules of its parent
   std::optional<ServedPart> part_;            // of a member, as the following
   bool has_leader_ = false;
   TimePoint reached_at_;  // its leader was connected

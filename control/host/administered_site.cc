@@ -1,5 +1,6 @@
 // The part of Administration that takes on what a coordinator's site has.
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/result.h"
 #include "control/host/administration.h"
+#include "control/wire/protocol.h"
 #include "stage/book/changes.h"
 #include "stage/config/rule_text.h"
 
@@ -45,6 +47,29 @@ stage::BookOperation Administration::operation_of(const Site& request, const Cal
     site.jobs.push_back({.job = job_of(job), .until = until_of(job.until_at())});
   }
   return {.at = now_(), .who = caller.name, .what = std::move(site)};
+}
+
+std::expected<void, Error> Administration::site_arrived(const Site& request) {
+  if (auto why = why_outdated(request)) return std::unexpected(std::move(*why));
+  site_term_ = std::max(site_term_, request.term());
+  ++last_site_;
+  return {};
+}
+
+std::optional<Error> Administration::why_outdated(const Site& request) const {
+  const std::uint64_t known = std::max(site_term_, term_ == nullptr ? 0 : term_());
+  if (request.term() == 0 || request.term() >= known) return std::nullopt;
+  return make_error(Error::OUTDATED, "term",
+                    fmt::format("this site is of term {}, and one that leads in term {} was "
+                                "heard of",
+                                request.term(), known));
+}
+
+// Look-ups take seconds, and the connection that brought the site may have ended since.
+std::optional<Error> Administration::why_outdated(const Site& request, std::uint64_t number) const {
+  if (number == last_site_) return why_outdated(request);
+  return make_error(Error::OUTDATED, "",
+                    "another site has come while the names of this one were looked up");
 }
 
 // Names of users, groups and hosts in the conditions of rules that are new here.

@@ -10,6 +10,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "base/joined.h"
 #include "base/result.h"
@@ -26,6 +27,9 @@ namespace {
 
 // How often it is noted which clients are there: all connections are read for that.
 constexpr Duration kNoted = std::chrono::seconds(30);
+
+// How often it is tried to write a journal that lacks something.
+constexpr Duration kBetweenJournals = std::chrono::seconds(10);
 
 // Sends what was asked for, or why there is none.
 template <typename Reply, typename Set>
@@ -62,6 +66,7 @@ Administration::Administration(Parts parts)
       look_up_(std::move(parts.look_up)),
       clock_(parts.clock),
       now_(parts.now),
+      term_(std::move(parts.term)),
       rules_(live_, names_, now_),
       past_(std::move(parts.history)),
       recordings_(gate_) {}
@@ -84,15 +89,23 @@ WantedNames Administration::names_asked(const std::string& who) const {
 }
 
 void Administration::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
+  if (request.has_site()) {
+    if (auto taken = site_arrived(request.site()); !taken) return answer(std::move(taken.error()));
+  }
   ReadRequest read;
   const WantedNames names = names_of(request, caller, read);
   if (names.empty()) return this->answer(request, caller, answer, read);
   const auto what = request.has_why() ? NameLookups::For::question : NameLookups::For::change;
-  look_up_(names, what, [this, request, caller, answer](const std::optional<std::string>& problem) {
-    if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
-    ReadRequest nothing;
-    this->answer(request, caller, answer, nothing);
-  });
+  look_up_(names, what,
+           [this, request, caller, answer,
+            site = last_site_](const std::optional<std::string>& problem) {
+             if (request.has_site()) {
+               if (auto why = why_outdated(request.site(), site)) return answer(std::move(*why));
+             }
+             if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
+             ReadRequest nothing;
+             this->answer(request, caller, answer, nothing);
+           });
 }
 
 void Administration::answer(const Envelope& request, const Caller& caller, const Answer& answer,
@@ -138,10 +151,20 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
 
 void Administration::tick() {
   (void)rules_.tick();
+  keep_book();
   recordings_.tick(clock_.now());
   put_into_force();
   write_history();
   note_clients();
+}
+
+// A bypass is carried out without the journal, and what is due ends without it.
+void Administration::keep_book() {
+  const TimePoint now = clock_.now();
+  if (!live_.is_behind() || now < keep_again_at_) return;
+  keep_again_at_ = now + kBetweenJournals;
+  live_.catch_up();
+  if (!live_.is_behind()) spdlog::info("control.journal: it has all live rules again");
 }
 
 void Administration::note_clients() {
@@ -185,10 +208,18 @@ Administration::Outcome<Ack> Administration::bypass(const Bypass& request, const
   if (request.on()) what.until = time_after(now, request.for_seconds());
   const auto change = rules_.carry_out({.at = now, .who = caller.name, .what = what});
   VPFS_TRY(change);
-  if (!what.on) return ack("bypass is off: requests are scheduled again");
-  return ack(what.until
-                 ? fmt::format("bypass is on until {:%F %T} UTC: nothing is held", *what.until)
-                 : "bypass is on until `bypass off`: nothing is held");
+  std::string text = "bypass is on until `bypass off`: nothing is held";
+  if (what.until) {
+    text = fmt::format("bypass is on until {:%F %T} UTC: nothing is held", *what.until);
+  }
+  if (!what.on) text = "bypass is off: requests are scheduled again";
+  Ack reply = ack(std::move(text));
+  if (live_.is_behind()) {
+    reply.add_warnings(
+        "control.journal cannot be written, and is tried again: a restart before that brings back "
+        "what it has");
+  }
+  return reply;
 }
 
 StatsReply Administration::stats() {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -42,6 +44,7 @@ class Administration {
     const Clock& clock;
     ReadWallClock now;
     HistoryKeeper::Kept history = {};
+    std::function<std::uint64_t()> term = {};  // of the last cycle that was applied; null: zero
   };
   explicit Administration(Parts parts);
   Administration(const Administration&) = delete;
@@ -67,6 +70,11 @@ class Administration {
   [[nodiscard]] WantedNames names_of_site(const Site& request, const Caller& caller,
                                           ReadRequest& read) const;
   void warn_of_site(Ack& reply) const;
+  // Notes that a site has come. An error: it is of a former leader.
+  [[nodiscard]] std::expected<void, Error> site_arrived(const Site& request);
+  // Why a site whose names were looked up meanwhile must not be taken any more.
+  [[nodiscard]] std::optional<Error> why_outdated(const Site& request, std::uint64_t number) const;
+  [[nodiscard]] std::optional<Error> why_outdated(const Site& request) const;
   [[nodiscard]] Outcome<Ack> bypass(const Bypass& request, const Caller& caller);
   [[nodiscard]] StatsReply stats_of(const Stats& request, const Caller& caller);
   // Those of the caller's own jobs alone.
@@ -95,6 +103,8 @@ class Administration {
   // Puts what the book has now into force, if it has changed.
   void put_into_force();
   void write_history();
+  // Writes the journal if it lacks something, and there was time since the last try.
+  void keep_book();
   // The reply to what may have changed the book. The change is in force before the answer goes out.
   template <typename Reply>
   [[nodiscard]] Outcome<Reply> in_force(Outcome<Reply> reply) {
@@ -109,6 +119,9 @@ class Administration {
   const LookUp look_up_;
   const Clock& clock_;
   const ReadWallClock now_;
+  const std::function<std::uint64_t()> term_;
+  std::uint64_t site_term_ = 0;  // of the last site that has come
+  std::uint64_t last_site_ = 0;  // the number of that site
   SnapshotReader reader_;
   RuleAdministration rules_;
   PastQuestions past_;
@@ -121,6 +134,7 @@ class Administration {
   PastClients past_clients_;
   TimePoint noted_at_ = {};  // in past_clients_
   bool bypassed_ = false;
+  TimePoint keep_again_at_ = {};  // the journal
 };
 
 }  // namespace vpfs::control

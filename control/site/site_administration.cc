@@ -118,6 +118,7 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       timer_(context_),
       names_timer_(context_) {
   stages_.use(links_);
+  stages_.lead([this] { return state_.term(); }, parts.may_send);
   if (allocation::find_policy(config_.policy)->needs_elsewhere) totals_.emplace();
 }
 
@@ -143,8 +144,10 @@ Result<void> SiteAdministration::load(const control::StateStore::Loaded& records
   live_ = std::move(*live);
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
   rules_ = std::make_unique<control::RuleAdministration>(*live_, names_, wall_clock_now);
+  SiteBook::Limits limits;
+  limits.most_bytes -= config_.name.size();  // which the message has, too
   book_ = std::make_unique<SiteBook>(context_, clock_, store_, *live_, *rules_, live_->is_behind(),
-                                     std::move(lost), SiteBook::Limits());
+                                     std::move(lost), limits);
   use_composed();
   return {};
 }

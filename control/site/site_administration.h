@@ -53,6 +53,7 @@ class SiteAdministration final : private control::Owner {
     std::function<void()> lost;  // called when the store says that another coordinator leads
     std::function<std::string()> store_problem;  // what it did not do last; "": it works
     SiteReads::Confirm confirm = {};             // the office; null: no other one can lead
+    std::function<bool()> may_send = {};         // whether it leads still; null: likewise
     control::OwnPart* own_part =
         nullptr;  // told of with the status and the metrics; null: there is none
     const stage::Names* databases = nullptr;  // of users, groups and hosts; null: this machine's
@@ -72,10 +73,12 @@ class SiteAdministration final : private control::Owner {
   // Closes the ports. Idempotent.
   void stop();
 
-  // A stage has joined, is about to leave, has announced flows that the CycleState knows already.
+  // A stage has joined, is about to leave, has announced flows: the CycleState hears of these here.
   void joined(allocation::StageId stage) { stages_.joined(stage); }
   void left(allocation::StageId stage) { stages_.left(stage); }
-  void announced(const control::Flows& flows) { jobs_.announced(flows); }
+  void announced(allocation::StageId stage, const control::Flows& flows) {
+    jobs_.announced(stage, flows);
+  }
   void finished(const CycleTimes& times);
 
   // For an aggregator. The parent's rules go to its stages as they are; it has none of its own.

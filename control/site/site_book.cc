@@ -91,12 +91,31 @@ void SiteBook::begin(Waiting waiting) {
   if (waiting.read_number != live_.book().state().number) waiting.read = {};
   auto change = rules_.prepare(waiting.request, waiting.caller, waiting.read);
   if (!change) return waiting.done(std::unexpected(std::move(change.error())));
+  if (auto why = why_too_long(*change)) return waiting.done(std::unexpected(std::move(*why)));
   current_ = std::move(waiting);
   std::string record = change->record;
   keep(std::move(record), false, [this, change = std::move(*change)](const Kept& kept) {
     if (kept.outcome) return carry_out(change, kept.wants_replacing);
     refused(kept);
   });
+}
+
+// Only near the bound, and at the first change, the message is made to know its size.
+std::optional<PbError> SiteBook::why_too_long(const stage::Change& change) {
+  const SiteGrowth growth = growth_of(change.operation, live_.book().state());
+  if (growth.most == 0) return std::nullopt;
+  std::size_t after = size_.value_or(limits_.most_bytes) + growth.most;
+  if (after <= limits_.most_bytes) return std::nullopt;
+  const SiteSize size = size_of(live_);
+  size_ = size.all;
+  after = size.all + growth.most;
+  if (growth.replaces_rules) after -= size.administrators_rules;
+  if (after <= limits_.most_bytes) return std::nullopt;
+  return make_error(
+      PbError::UNAVAILABLE, "",
+      fmt::format("the site's rules and jobs would have {} bytes, and stages take {}: "
+                  "stop others first; nothing was changed",
+                  after, limits_.most_bytes));
 }
 
 void SiteBook::refused(const Kept& kept) {
@@ -120,6 +139,12 @@ void SiteBook::refused(const Kept& kept) {
 
 void SiteBook::carry_out(const stage::Change& change, bool wants_replacing) {
   const Waiting done = std::move(*std::exchange(current_, std::nullopt));
+  const SiteGrowth growth = growth_of(change.operation, live_.book().state());
+  if (growth.replaces_rules) {
+    size_.reset();
+  } else if (size_) {
+    *size_ += growth.most;
+  }
   control::Envelope reply = rules_.commit(done.request, change, done.read);
   is_long_ = wants_replacing;
   if (done.done) return done.done(std::move(reply));

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "control/admin/live_state.h"
 #include "control/admin/rule_administration.h"
+#include "control/site/site_size.h"
 #include "control/store/store_thread.h"
 #include "control/wire/control.pb.h"
 #include "control/wire/rights.h"
@@ -33,6 +34,9 @@ class SiteBook {
     Duration pause = std::chrono::milliseconds(500);  // before a store is asked again
     Duration most_pause = std::chrono::seconds(30);   // where it refuses again and again
     std::size_t most_waiting = 1'000;
+    // The longest message to stages. A change that makes it longer is refused: else it would be
+    // answered as done, and reach no stage.
+    std::size_t most_bytes = kMostSiteBytes;
   };
   // What to answer. It is carried out by then, unless it is an error.
   using Done = std::function<void(std::expected<control::Envelope, control::Error>)>;
@@ -71,6 +75,7 @@ class SiteBook {
 
   void next();
   void begin(Waiting waiting);
+  [[nodiscard]] std::optional<control::Error> why_too_long(const stage::Change& change);
   void end_due(const stage::BookOperation& due);
   // Appends a record until the store has said whether it did.
   void keep(std::string record, bool is_uncertain, std::function<void(const Kept&)> kept);
@@ -94,10 +99,12 @@ class SiteBook {
   std::deque<Waiting> waiting_;     // the first ones first
   std::optional<Waiting> current_;  // whose record is being kept; without `done` it was answered
   bool is_busy_ = false;            // something is being kept
-  bool is_behind_;                  // the store lacks something that the book has, or has more
-  bool wants_whole_ = false;        // a store that takes no record may take the whole book
-  bool is_long_ = false;            // the store has many records, which one could replace
-  Duration pause_;                  // before a store that refuses is asked again
+  // The message that stages get has at most so many bytes; nothing: it has to be made to know that.
+  std::optional<std::size_t> size_;
+  bool is_behind_;            // the store lacks something that the book has, or has more
+  bool wants_whole_ = false;  // a store that takes no record may take the whole book
+  bool is_long_ = false;      // the store has many records, which one could replace
+  Duration pause_;            // before a store that refuses is asked again
   bool is_stopped_ = false;
   bool is_lost_ = false;      // another coordinator leads
   bool is_troubled_ = false;  // the store does not answer, which is in the log

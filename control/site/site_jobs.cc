@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/coordinator/links/cycle_runner.h"
 #include "stage/config/live_words.h"
 #include "stage/rules/template_name.h"
 
@@ -56,9 +57,11 @@ void SiteJobs::use(Entitlements entitlements) {
   for (const auto& [name, made] : made_) set(name, entitlement_of(name, made.by));
 }
 
-void SiteJobs::announced(const control::Flows& flows) {
+void SiteJobs::announced(allocation::StageId stage, const control::Flows& flows) {
   for (const control::Flow& flow : flows.flows()) {
-    if (flow.template_().empty()) continue;
+    if (!announce(state_, stage, flow)) continue;
+    const std::size_t length = flow.template_().size();
+    if (length == 0 || length > allocation::kLongestName) continue;
     Made& made = made_[flow.name()];
     made = {.by = flow.template_(), .is_seen = true};
     set(flow.name(), entitlement_of(flow.name(), made.by));

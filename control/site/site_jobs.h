@@ -35,8 +35,8 @@ class SiteJobs {
   explicit SiteJobs(allocation::CycleState& state) : state_(state) {}
 
   void use(Entitlements entitlements);
-  // A stage has announced these; the CycleState knows them already.
-  void announced(const control::Flows& flows);
+  // A stage has announced these: tells the CycleState, and entitles those that it takes.
+  void announced(allocation::StageId stage, const control::Flows& flows);
   // Forgets virtual PFSes of templates that no stage had in the last cycle nor when it was called
   // before. Call it now and then.
   void sweep();

@@ -32,11 +32,12 @@ void SiteStages::left(allocation::StageId id) {
   tell_those_who_wait();
 }
 
-bool SiteStages::set(const control::Site& site) {
+bool SiteStages::set(control::Site site) {
+  site.clear_term();
   std::string text = site.SerializeAsString();
   if (version_ != 0 && text == text_) return false;
   text_ = std::move(text);
-  *site_.mutable_site() = site;
+  *site_.mutable_site() = std::move(site);
   ++version_;
   for (auto& [index, stage] : stages_) {
     stage.member.has_newest = false;
@@ -63,6 +64,12 @@ void SiteStages::send(Stage& stage) {
                                  text_.size(), limits_.most_bytes);
     return;
   }
+  if (may_send_ && !may_send_()) {
+    member.problem = "was not sent the rules: this coordinator may lead no more";
+    stage.again_at = clock_.now();
+    return;
+  }
+  if (term_) site_.mutable_site()->set_term(term_());
   member.is_asked = true;
   stage.version = version_;
   requests_->ask(

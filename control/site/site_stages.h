@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <asio/io_context.hpp>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "control/allocation/cycle_types.h"
 #include "control/coordinator/links/stage_requests.h"
+#include "control/site/site_size.h"
 #include "control/wire/control.pb.h"
 
 namespace vpfs::coordinator {
@@ -35,8 +37,7 @@ class SiteStages {
     Duration patience = std::chrono::seconds(10);  // for the answer of a stage
     // Before a stage is sent the rules again that could not take them.
     Duration pause = std::chrono::seconds(10);
-    // A longer message would end the connection.
-    std::size_t most_bytes = std::size_t{4} * 1024 * 1024 - 64;
+    std::size_t most_bytes = kMostSiteBytes;
     std::size_t most_lines = 50;  // of when_answered()
   };
 
@@ -47,12 +48,18 @@ class SiteStages {
       : context_(context), clock_(clock), limits_(limits) {}
   // Comes before all else; it outlives the use of this.
   void use(StageRequests& requests) { requests_ = &requests; }
+  // From now on the rules are sent with that term, and only while `may_send` is true. Null: without
+  // a term, always.
+  void lead(std::function<std::uint64_t()> term, std::function<bool()> may_send) {
+    term_ = std::move(term);
+    may_send_ = std::move(may_send);
+  }
 
   void joined(allocation::StageId stage);
   void left(allocation::StageId stage);
-  // The rules from now on. Until the first call stages keep what they have. Returns whether they
-  // are other ones than before.
-  bool set(const control::Site& site);
+  // The rules from now on; their term does not count. Until the first call stages keep what they
+  // have. Returns whether they are other ones than before.
+  bool set(control::Site site);
   // Sends again where it is time. Call it once a second.
   void tick();
 
@@ -90,6 +97,8 @@ class SiteStages {
   const Clock& clock_;
   const Limits limits_;
   StageRequests* requests_ = nullptr;
+  std::function<std::uint64_t()> term_;
+  std::function<bool()> may_send_;
   std::map<std::uint32_t, Stage> stages_;  // by the index of the StageId
   control::Envelope site_;                 // what is sent
   std::string text_;                       // of it, to compare

@@ -35,6 +35,7 @@ PortConnection::PortConnection(PortState& port, std::uint64_t number, std::strin
       number_(number),
       peer_(std::move(peer)),
       identity_(std::move(identity)),
+      is_any_user_(control::is_any_user(identity_, port.access())),
       channel_(std::move(channel)),
       changed_(port.context().get_executor()),
       watch_timer_(port.context()),
@@ -301,6 +302,7 @@ void PortConnection::close_because(std::string why) {
 }
 
 void PortConnection::access_changed() {
+  is_any_user_ = control::is_any_user(identity_, port_.access());
   if (!conversation_ || is_to_coordinator()) return;
   conversation_->set_caller(make_caller());
   if (may_connect(identity_, port_.access())) return;

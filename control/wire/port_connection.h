@@ -61,6 +61,8 @@ class PortConnection final : public ConversationHost,
   [[nodiscard]] bool closed() const { return closed_; }
   [[nodiscard]] bool greeted() const { return conversation_ && conversation_->greeted(); }
   [[nodiscard]] const std::string& peer() const { return peer_; }
+  // See vpfs::control::is_any_user().
+  [[nodiscard]] bool is_any_user() const { return is_any_user_; }
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
   [[nodiscard]] Owner& owner() override;
@@ -87,6 +89,7 @@ class PortConnection final : public ConversationHost,
   const std::uint64_t number_;
   const std::string peer_;
   Identity identity_;
+  bool is_any_user_ = false;
   std::optional<std::string> user_;          // name of the identity's uid
   const std::optional<Caller> coordinator_;  // that this side has connected to
   const std::shared_ptr<net::Channel> channel_;

@@ -13,6 +13,9 @@ namespace vpfs::control {
 struct PortLimits {
   std::size_t connections = 1024;
   std::size_t connections_of_a_peer = 128;  // of one uid or address
+  // All users together who see only own jobs have so many. The other places are for administrators
+  // and coordinators.
+  std::size_t connections_of_others = 512;
 
   // The longest message before Hello and of peers that may not change anything, and of those that
   // may. A message in memory may take 32 times what it takes in a frame.

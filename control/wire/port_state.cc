@@ -220,7 +220,7 @@ void PortState::accept_tcp(net::Socket socket) {
 
 void PortState::add(std::string peer_name, Identity identity,
                     std::unique_ptr<net::Channel> channel) {
-  if (!make_room(peer_name)) {
+  if (!make_room(peer_name, is_any_user(identity, settings_.access))) {
     ++counters_.refused;
     complain(Complaint::refused, fmt::format("{} has a connection too many: refused", peer_name));
     Envelope refusal;
@@ -261,18 +261,26 @@ PortState::Peer& PortState::peer(const std::string& name) {
   return place->second;
 }
 
-bool PortState::make_room(const std::string& peer_name) {
+bool PortState::make_room(const std::string& peer_name, bool is_any_user) {
   if (stopping_) return false;
+  const auto is_of_peer = [&](const PortConnection& each) { return each.peer() == peer_name; };
+  const auto is_of_any_user = [](const PortConnection& each) { return each.is_any_user(); };
   const bool full = peer(peer_name).connections >= limits_.connections_of_a_peer;
-  if (full && !evict_silent(&peer_name)) return false;
-  return connections_.size() < limits_.connections || evict_silent(nullptr);
+  if (full && !evict_silent(is_of_peer)) return false;
+  if (is_any_user) {
+    const auto others = std::ranges::count_if(
+        connections_, [](const auto& each) { return each.second->is_any_user(); });
+    const bool others_full = std::cmp_greater_equal(others, limits_.connections_of_others);
+    if (others_full && !evict_silent(is_of_any_user)) return false;
+  }
+  if (connections_.size() < limits_.connections) return true;
+  return evict_silent([](const PortConnection&) { return true; });
 }
 
-// Closes the oldest connection (of the peer, if given) that has not said Hello.
-bool PortState::evict_silent(const std::string* peer_name) {
+// Closes the oldest connection that has not said Hello and `may_go`.
+bool PortState::evict_silent(const std::function<bool(const PortConnection&)>& may_go) {
   const auto oldest = std::ranges::find_if(connections_, [&](const auto& each) {
-    const PortConnection& connection = *each.second;
-    return !connection.greeted() && (peer_name == nullptr || connection.peer() == *peer_name);
+    return !each.second->greeted() && may_go(*each.second);
   });
   if (oldest == connections_.end()) return false;
   ++counters_.evicted;

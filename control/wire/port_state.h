@@ -113,8 +113,8 @@ class PortState {
   void accept_unix(net::UnixSocket socket);
   void accept_tcp(net::Socket socket);
   void add(std::string peer, Identity identity, std::unique_ptr<net::Channel> channel);
-  [[nodiscard]] bool make_room(const std::string& peer);
-  [[nodiscard]] bool evict_silent(const std::string* peer);
+  [[nodiscard]] bool make_room(const std::string& peer, bool is_any_user);
+  [[nodiscard]] bool evict_silent(const std::function<bool(const PortConnection&)>& may_go);
   void deliver();
   void sweep();
   [[nodiscard]] bool all_closed() const;

@@ -96,6 +96,10 @@ bool may_connect(const Identity& who, const Access& access) {
   return who.uid || rights_of(who, access) != Rights::own;
 }
 
+bool is_any_user(const Identity& who, const Access& access) {
+  return who.uid && rights_of(who, access) == Rights::own;
+}
+
 Error refusal(const Caller& caller, Rights needed) {
   const bool change = needed == Rights::change;
   const char* may = caller.rights == Rights::read ? "may see everything here, but change nothing"

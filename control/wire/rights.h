@@ -58,6 +58,8 @@ struct Access {
 [[nodiscard]] Rights rights_of(const Identity& who, const Access& access);
 // Whether `who` may do anything at all: a peer without a uid has no own jobs.
 [[nodiscard]] bool may_connect(const Identity& who, const Access& access);
+// Whether `who` is a user of this host who sees own jobs alone. Any user may be one.
+[[nodiscard]] bool is_any_user(const Identity& who, const Access& access);
 
 // NOT_PERMITTED, with the caller's rights here and the setting that would change them.
 [[nodiscard]] Error refusal(const Caller& caller, Rights needed);

@@ -126,7 +126,8 @@ class FuzzStageHandler final : public StageLinks::StageHandler {
     runner_.left();
   }
   void announced(StageId stage, const control::Flows& flows) override {
-    runner_.announced(stage, flows);
+    for (const control::Flow& flow : flows.flows())
+      (void)coordinator::announce(state_, stage, flow);
   }
   void reported(StageId stage, const control::Report& report) override {
     runner_.reported(stage, report);

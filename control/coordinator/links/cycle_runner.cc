@@ -45,6 +45,14 @@ allocation::FlowCounters counters_of(const control::FlowReport& report) {
 
 }  // namespace
 
+bool announce(allocation::CycleState& state, StageId stage, const control::Flow& flow) {
+  return state.on_flow(stage, {.flow = flow.id(),
+                               .generation = flow.generation(),
+                               .job = flow.name(),
+                               .weight = flow.weight(),
+                               .stages = std::max(flow.stages(), 1U)});
+}
+
 void CycleRunner::run(Kind kind, Done done) {
   if (may_send_ && !may_send_()) return;
   VPFS_ASSERT(!is_running() && links_ != nullptr);
@@ -114,16 +122,6 @@ void CycleRunner::finish(std::size_t late) {
     if (round != round_ || !is_running()) return;
     std::exchange(done_, nullptr)(times);
   });
-}
-
-void CycleRunner::announced(StageId stage, const control::Flows& flows) {
-  for (const control::Flow& flow : flows.flows()) {
-    state_.on_flow(stage, {.flow = flow.id(),
-                           .generation = flow.generation(),
-                           .job = flow.name(),
-                           .weight = flow.weight(),
-                           .stages = std::max(flow.stages(), 1U)});
-  }
 }
 
 void CycleRunner::reported(StageId stage, const control::Report& report) {

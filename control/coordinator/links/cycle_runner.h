@@ -15,6 +15,9 @@
 
 namespace vpfs::coordinator {
 
+// Tells a CycleState of a flow that a stage announces. Returns whether the flow counts.
+bool announce(allocation::CycleState& state, allocation::StageId stage, const control::Flow& flow);
+
 // One round of messages with all stages: sends what CycleState says, and gives it what comes back.
 // It waits for no stage beyond the deadline. Belongs to one thread.
 class CycleRunner {
@@ -49,7 +52,6 @@ class CycleRunner {
   void stop();
 
   // What stages say.
-  void announced(allocation::StageId stage, const control::Flows& flows);
   void reported(allocation::StageId stage, const control::Report& report);
   void refused(allocation::StageId stage, std::uint64_t sequence, const control::Error& why);
   // A stage has left. It is not waited for any more.

@@ -88,6 +88,8 @@ class ParentLink final : private FrameLink::FrameHandler {
   [[nodiscard]] bool is_led() const { return is_led_; }
   [[nodiscard]] bool is_connected() const { return connection_state_ == State::connected; }
   [[nodiscard]] Status status() const;
+  // The term of the last cycle that was applied; zero: there was none.
+  [[nodiscard]] std::uint64_t term() const { return term_; }
 
  private:
   enum class State : std::uint8_t { away, greeting, connected };

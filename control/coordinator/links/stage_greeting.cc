@@ -108,6 +108,16 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
                                              : why_not_(stage.name, Comes::by_itself);
     if (why) return send_away(peer, number, *why);
   }
+  if (peer.dialled == nullptr) {
+    // Its name is what it says of itself: it must not keep a stage of the configuration out.
+    const auto dialled = std::ranges::find(config_.dial, stage.name, &DialledStage::name);
+    if (dialled != config_.dial.end()) {
+      return refuse_it(control::Error::EXISTS, "name",
+                       fmt::format("{} is a stage of the configuration (stages.dial), which is "
+                                   "dialled at {}: no other one may have its name",
+                                   stage.name, control::to_string(dialled->address)));
+    }
+  }
   stage.address = peer.from;
   stage.was_dialled = peer.dialled != nullptr;
   stage.incarnation = hello.incarnation();

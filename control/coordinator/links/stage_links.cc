@@ -272,10 +272,8 @@ void StageLinks::handle(Peer& peer, const Envelope& envelope) {
   if (place != peer.asked.end()) {
     const Done done = std::move(place->done);
     peer.asked.erase(place);
-    if (peer.asked.empty()) {
-      asked_.erase(&peer);
-      peer.link.allow(limits_.frame_of_stages);
-    }
+    if (peer.asked.empty()) asked_.erase(&peer);
+    bound_frames(peer, clock_.now());
     if (done != nullptr) done(envelope);
     return;
   }
@@ -375,6 +373,10 @@ const StageHello& StageLinks::hello(allocation::StageId stage) const {
   return const_cast<StageLinks*>(this)->peer(stage).hello;
 }
 
+bool StageLinks::was_sent_cycle(allocation::StageId stage) const {
+  return const_cast<StageLinks*>(this)->peer(stage).cycle != 0;
+}
+
 void StageLinks::prepare(allocation::StageId stage) const {
   if (stage.index < by_stage_.size()) prefetch<6>(by_stage_[stage.index]);
 }
@@ -399,10 +401,13 @@ void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patie
     return fail_asked(std::move(refused), "it has not answered what it was asked before");
   }
   request.set_id(++to.last_number);
-  to.link.allow(limits_.frame_of_answers);
+  const TimePoint now = clock_.now();
   asked_.insert(&to);
-  to.asked.push_back(
-      {.number = request.id(), .due = clock_.now() + patience, .done = std::move(done)});
+  to.asked.push_back({.number = request.id(),
+                      .due = now + patience,
+                      .done = std::move(done),
+                      .is_forward = request.has_forward()});
+  bound_frames(to, now);
   send(to, request);
 }
 
@@ -467,6 +472,15 @@ void StageLinks::give_up_due(Peer& peer, TimePoint now) {
     }
   }
   fail_asked(std::move(due), "it did not answer in time");
+  bound_frames(peer, now);
+}
+
+// A stage that never answers must not keep the memory that a long answer takes.
+void StageLinks::bound_frames(Peer& peer, TimePoint now) {
+  const bool is_long = std::ranges::any_of(peer.asked, [&](const Asked& each) {
+    return each.is_forward && now < each.due + limits_.late_answer;
+  });
+  peer.link.allow(is_long ? limits_.frame_of_answers : limits_.frame_of_stages);
 }
 
 }  // namespace vpfs::coordinator

@@ -59,7 +59,9 @@ class StageLinks final : public StageRequests {
     std::size_t connections = 16'384;  // one more takes the place of the oldest without a Hello
     std::size_t frame = std::size_t{64} * 1024;  // before Hello
     std::size_t frame_of_stages = std::size_t{4} * 1024 * 1024;
-    std::size_t frame_of_answers = control::kMostAnswer;  // while one is due
+    // While an answer to a forwarded request is due, or comes late.
+    std::size_t frame_of_answers = control::kMostAnswer;
+    Duration late_answer = std::chrono::minutes(1);  // after it was given up
     std::size_t unasked = 100;  // messages of a stage from one cycle to the next
     Duration hello = std::chrono::seconds(10);
     Duration connect = std::chrono::seconds(5);
@@ -116,6 +118,8 @@ class StageLinks final : public StageRequests {
   void disconnect_if(const std::function<bool(const StageHello&)>& is_meant,
                      const std::string& why);
   [[nodiscard]] const StageHello& hello(allocation::StageId stage) const override;
+  // On this connection.
+  [[nodiscard]] bool was_sent_cycle(allocation::StageId stage) const;
 
   // For other links of the same thread.
   [[nodiscard]] LinkRoom& room() { return *room_; }
@@ -132,6 +136,7 @@ class StageLinks final : public StageRequests {
     std::uint64_t number = 0;
     TimePoint due;
     Done done;  // null: it was given up
+    bool is_forward = false;
   };
 
   StageLinks(asio::io_context& context, const Clock& clock, const Config& config,
@@ -171,6 +176,8 @@ class StageLinks final : public StageRequests {
   void complain(const std::string& text);
   void sweep();
   void give_up_due(Peer& peer, TimePoint now);
+  // Sets how long the frames of a stage that has joined may be.
+  void bound_frames(Peer& peer, TimePoint now);
   [[nodiscard]] Peer& peer(allocation::StageId stage);
 
   asio::io_context& context_;

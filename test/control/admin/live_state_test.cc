@@ -113,6 +113,22 @@ TEST_F(LiveStateTest, BypassNeedsNoJournal) {
   EXPECT_EQ(load(at(7))->book().state(), live->book().state()) << "it is kept with the next change";
 }
 
+TEST_F(LiveStateTest, ABypassThatTheJournalMissesIsKeptByCatchUp) {
+  auto live = load(at(0));
+  const auto bypass = [](bool on, WallTime when) {
+    return stage::BookOperation{.at = when, .who = "ops", .what = stage::SetBypass{.on = on}};
+  };
+  EXPECT_EQ(run(*live, bypass(true, at(1))), Error::UNKNOWN);
+  journal_.fails = true;
+  EXPECT_EQ(run(*live, bypass(false, at(2))), Error::UNKNOWN);
+  live->catch_up();
+  EXPECT_TRUE(live->is_behind());
+  journal_.fails = false;
+  live->catch_up();
+  EXPECT_FALSE(live->is_behind());
+  EXPECT_FALSE(load(at(3))->book().state().bypass.on);
+}
+
 TEST_F(LiveStateTest, WhatIsDueEndsWithoutTheJournalAndLaterChangesCanBeReplayed) {
   auto live = load(at(0));
   ASSERT_EQ(run(*live, start("short", at(1), {"for=10s"})), Error::UNKNOWN);

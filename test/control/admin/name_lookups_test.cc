@@ -1,12 +1,17 @@
 #include "control/admin/name_lookups.h"
 
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,6 +88,41 @@ TEST(NotedNames, HoldIfTheirNamesMeanTheSameOnceTheyAreLookedUp) {
   EXPECT_FALSE(made_up.hold(names)) << "there is no bob";
 }
 
+// A name service that answers nothing about hosts until its end.
+class HangingDatabases final : public stage::Names {
+ public:
+  ~HangingDatabases() override {
+    std::unique_lock lock(state_->mutex);
+    state_->is_over = true;
+    state_->changed.notify_all();
+    state_->changed.wait(lock, [this] { return state_->asking == 0; });
+  }
+  [[nodiscard]] std::optional<std::uint32_t> user(const std::string& /*name*/) const override {
+    return 1001;
+  }
+  [[nodiscard]] std::optional<std::uint32_t> group(const std::string& /*name*/) const override {
+    return std::nullopt;
+  }
+  [[nodiscard]] std::vector<std::string> addresses(const std::string& /*host*/) const override {
+    const std::shared_ptr<State> state = state_;  // shared: the caller may outlive the databases
+    std::unique_lock lock(state->mutex);
+    ++state->asking;
+    state->changed.wait(lock, [&] { return state->is_over; });
+    --state->asking;
+    state->changed.notify_all();
+    return {};
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int asking = 0;
+    bool is_over = false;
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
 class NameLookupsTest : public ::testing::Test {
  protected:
   using Outcome = std::optional<std::optional<std::string>>;
@@ -124,6 +164,23 @@ TEST_F(NameLookupsTest, NoThreadLeftIsSaid) {
   WantedNames wanted;
   wanted.users = {"root"};
   EXPECT_EQ(fetch(lookups, wanted), Outcome("too many names are being looked up; try again"));
+}
+
+TEST_F(NameLookupsTest, QuestionsThatHangLeaveThreadsForChanges) {
+  const HangingDatabases databases;
+  NameLookups lookups(context_, HostNames(databases), {});
+  int refused = 0;
+  for (int question = 0; question < 4; ++question) {
+    WantedNames wanted;
+    for (int i = 0; i < 8; ++i) wanted.hosts.insert(fmt::format("h{}.{}.hangs", i, question));
+    lookups.fetch(
+        wanted, [&](const auto& problem) { refused += problem ? 1 : 0; },
+        NameLookups::For::question);
+  }
+  EXPECT_EQ(refused, 3) << "the first one has the threads of all questions";
+  WantedNames wanted;
+  wanted.users = {"alice"};
+  EXPECT_EQ(fetch(lookups, wanted), Outcome(std::in_place, std::nullopt));
 }
 
 TEST_F(NameLookupsTest, ASlowLookUpIsGivenUpAfterItsTime) {

@@ -188,6 +188,22 @@ TEST_F(StageLinksDiallingTest, AStageWithALaterTermIsDialledAgainAfterTheLongest
   EXPECT_TRUE(handler_.wait_until_connected(1));
 }
 
+TEST_F(StageLinksDiallingTest, NoPeerThatDialsInTakesTheNameOfAStageOfTheConfiguration) {
+  config_.listen.socket = folder_.path() / "stages.sock";
+  dial("ds1", "first");
+  dial("ds2", "");
+  open();
+  EXPECT_EQ(refusal_of(stage_hello("first")),
+            fmt::format("name: first is a stage of the configuration (stages.dial), which is "
+                        "dialled at {}: no other one may have its name",
+                        path("ds1")));
+  const FakeStage mount = joined("mount7");
+  StageSocket socket(path("ds1"));
+  const FakeStage first = socket.accept_and_greet(stage_hello("x"));
+  ASSERT_TRUE(handler_.wait_until_connected(2));
+  EXPECT_EQ(handler_.last_hello().name, "first");
+}
+
 TEST_F(StageLinksDiallingTest, StoppingWhileItDialsIsQuiet) {
   dial("ds1", "first");
   dial("ds2", "second");

@@ -43,6 +43,29 @@ class AdministeredSite : public AdministrationTest {
     *request.mutable_site() = site;
     return ask(request, kCoordinator);
   }
+  // Names are looked up when the test says so.
+  void look_up_later() {
+    file_.names = &names_;
+    start();
+    lookups_.later = true;
+  }
+  // A site with a name that is to be looked up.
+  static Site site_of_host() {
+    Site site = site_of({{"gold", ""}});
+    site.mutable_rules(0)->set_condition("client=login1");
+    return site;
+  }
+  // As tell(), with an answer that may come later.
+  void tell(const Site& site, Envelope& reply) {
+    Envelope request;
+    *request.mutable_site() = site;
+    administration_->ask(request, kCoordinator,
+                         Answer([&reply](Envelope come) { reply = std::move(come); }));
+  }
+  static Site of_term(Site site, std::uint64_t term) {
+    site.set_term(term);
+    return site;
+  }
   static std::vector<std::string> warnings(const Envelope& reply) {
     return {reply.ack().warnings().begin(), reply.ack().warnings().end()};
   }
@@ -170,21 +193,74 @@ TEST_F(AdministeredSite, ADiskThatIsFullLeavesTheOneBefore) {
 }
 
 TEST_F(AdministeredSite, NamesInNewConditionsAreLookedUpBeforehand) {
-  Site site = site_of({{"gold", ""}});
-  site.mutable_rules(0)->set_condition("client=login1");
-  file_.names = &names_;
-  start();
-  lookups_.later = true;
+  look_up_later();
   Envelope reply;
-  Envelope request;
-  *request.mutable_site() = site;
-  administration_->ask(request, kCoordinator,
-                       Answer([&](Envelope come) { reply = std::move(come); }));
+  tell(site_of_host(), reply);
   EXPECT_THAT(lookups_.wanted.hosts, ElementsAre("login1"));
   ASSERT_EQ(lookups_.pending.size(), 1U);
   EXPECT_FALSE(reply.has_ack());
   lookups_.pending[0]("the name service hangs");
   EXPECT_EQ(reply.error().code(), Error::UNAVAILABLE);
+}
+
+TEST_F(AdministeredSite, ASlowLookUpDoesNotBringBackWhatALaterSiteHasReplaced) {
+  look_up_later();
+  Envelope slow;
+  tell(site_of_host(), slow);
+  ASSERT_EQ(lookups_.pending.size(), 1U);
+  EXPECT_NE(tell(site_of({{"lead", ""}})).ack().text(), "");
+  lookups_.pending[0](std::nullopt);
+  EXPECT_EQ(slow.error().code(), Error::OUTDATED);
+  EXPECT_THAT(rules(), ElementsAre("lead", "job-{jobid}", "default"));
+}
+
+TEST_F(AdministeredSite, OfTwoWhoseNamesAreLookedUpTheLaterOneCounts) {
+  look_up_later();
+  Envelope first;
+  Envelope second;
+  tell(site_of_host(), first);
+  Site other = site_of_host();
+  other.mutable_rules(0)->set_name("lead");
+  tell(other, second);
+  ASSERT_EQ(lookups_.pending.size(), 2U);
+  lookups_.pending[1](std::nullopt);
+  lookups_.pending[0](std::nullopt);
+  EXPECT_EQ(first.error().code(), Error::OUTDATED);
+  EXPECT_EQ(why_not(second), "");
+  EXPECT_THAT(rules(), Contains("lead"));
+}
+
+TEST_F(AdministeredSite, OfAFormerLeaderIsRefused) {
+  EXPECT_EQ(why_not(tell(of_term(site_of({{"gold", ""}}), 2))), "");
+  EXPECT_THAT(why_not(tell(of_term(site_of({{"old", ""}}), 1))),
+              HasSubstr("term: this site is of term 1"));
+  EXPECT_EQ(tell(of_term(site_of({{"old", ""}}), 1)).error().code(), Error::OUTDATED);
+  EXPECT_THAT(rules(), ElementsAre("gold", "job-{jobid}", "default"));
+  term_of_cycles_ = 3;
+  EXPECT_EQ(tell(of_term(site_of({{"old", ""}}), 2)).error().code(), Error::OUTDATED)
+      << "a cycle has told of the later term";
+  EXPECT_EQ(why_not(tell(of_term(site_of({{"lead", ""}}), 3))), "");
+  EXPECT_EQ(why_not(tell(site_of({{"any", ""}}))), "") << "an older coordinator says no term";
+}
+
+TEST_F(AdministeredSite, ACycleOfALaterTermOvertakesASlowLookUp) {
+  look_up_later();
+  Envelope slow;
+  tell(of_term(site_of_host(), 1), slow);
+  term_of_cycles_ = 2;
+  lookups_.pending[0](std::nullopt);
+  EXPECT_EQ(slow.error().code(), Error::OUTDATED);
+  EXPECT_THAT(rules(), ElementsAre("job-{jobid}", "default"));
+}
+
+TEST_F(AdministeredSite, ARefusedOneDoesNotOvertakeASlowLookUp) {
+  look_up_later();
+  Envelope slow;
+  tell(of_term(site_of_host(), 2), slow);
+  (void)tell(of_term(site_of({{"old", ""}}), 1));
+  lookups_.pending[0](std::nullopt);
+  EXPECT_EQ(why_not(slow), "");
+  EXPECT_THAT(rules(), Contains("gold"));
 }
 
 }  // namespace

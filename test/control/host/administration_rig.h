@@ -85,7 +85,8 @@ class AdministrationTest : public ::testing::Test {
                        const WantedNames& names, NameLookups::For what,
                        NameLookups::Done done) { lookups_.look_up(names, what, std::move(done)); },
         .clock = stage_->clock(),
-        .now = now});
+        .now = now,
+        .term = [this] { return term_of_cycles_; }});
   }
 
   Envelope ask(const Envelope& request, const Caller& caller = kChief) {
@@ -162,6 +163,7 @@ class AdministrationTest : public ::testing::Test {
   std::unique_ptr<LiveState> live_;
   ProgramOfTest program_;
   LookupsOfTest lookups_;
+  std::uint64_t term_of_cycles_ = 0;
   std::unique_ptr<StageOfTest> stage_;
   std::unique_ptr<Administration> administration_;
 };

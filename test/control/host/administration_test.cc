@@ -186,6 +186,28 @@ TEST_F(AdministrationTest, ARuleThatNeverAppliesIsAWarningWithBothNames) {
       << "it neither hides a rule nor is hidden";
 }
 
+TEST_F(AdministrationTest, ABypassThatTheJournalMissesIsWrittenOnceThereIsRoom) {
+  Envelope on;
+  on.mutable_bypass()->set_on(true);
+  EXPECT_EQ(ask(on).ack().warnings_size(), 0);
+  journal_.fails = true;
+  Envelope off;
+  off.mutable_bypass();
+  const Envelope reply = ask(off);
+  EXPECT_EQ(reply.ack().text(), "bypass is off: requests are scheduled again");
+  ASSERT_EQ(reply.ack().warnings_size(), 1);
+  EXPECT_THAT(reply.ack().warnings(0), HasSubstr("control.journal cannot be written"));
+  administration_->tick();
+  journal_.fails = false;
+  administration_->tick();
+  EXPECT_TRUE(live_->is_behind()) << "a full disk is not asked every second";
+  stage_->advance(std::chrono::seconds(10));
+  administration_->tick();
+  EXPECT_FALSE(live_->is_behind());
+  start();
+  EXPECT_FALSE(stage_->bypassed()) << "the last word of the administrator";
+}
+
 TEST_F(AdministrationTest, BypassReachesTheStageOnceAndEndsByItself) {
   Envelope on;
   on.mutable_bypass()->set_on(true);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <asio/post.hpp>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "base/system_clock.h"
@@ -26,6 +27,7 @@ using control::Envelope;
 using control::Rule;
 using control::SiteStore;
 using test::comes_true;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -57,7 +59,8 @@ class SiteBookTest : public ::testing::Test {
                     [this](std::function<void()> what) { asio::post(context_, std::move(what)); });
     book_.emplace(
         context_, clock_, *caller_, *live_, *rules_, live_->is_behind(), [this] { ++lost_; },
-        SiteBook::Limits{.patience = 300ms, .pause = 20ms, .most_waiting = 5});
+        SiteBook::Limits{
+            .patience = 300ms, .pause = 20ms, .most_waiting = 5, .most_bytes = most_bytes_});
   }
 
   static Envelope start(const std::string& name, std::uint32_t confirm_seconds = 0,
@@ -72,6 +75,22 @@ class SiteBookTest : public ::testing::Test {
     rule.set_confirm_seconds(confirm_seconds);
     return envelope;
   }
+  static Envelope job(const std::string& jobid, const std::string& account = "") {
+    Envelope envelope;
+    control::Job& started = *envelope.mutable_job();
+    started.set_action(control::Job::START);
+    started.set_jobid(jobid);
+    started.add_clients("10.0.0.1");
+    started.set_account(account);
+    return envelope;
+  }
+  static Envelope apply(const std::string& text) {
+    Envelope envelope;
+    envelope.mutable_rule()->set_action(Rule::APPLY);
+    envelope.mutable_rule()->set_file(text);
+    return envelope;
+  }
+  [[nodiscard]] std::size_t site_bytes() const { return to_site(*live_, "").ByteSizeLong(); }
   // The place of its answer in answers_.
   std::size_t ask(const Envelope& envelope) {
     answers_.emplace_back();
@@ -98,6 +117,7 @@ class SiteBookTest : public ::testing::Test {
     return state_.writes;
   }
 
+  std::size_t most_bytes_ = kMostSiteBytes;
   test::ScriptedStore::State state_;
   control::StoreThread thread_{std::make_unique<test::ScriptedStore>(state_)};
   asio::io_context context_;
@@ -177,6 +197,68 @@ TEST_F(SiteBookTest, ACallerIsToldThatTheOutcomeIsNotKnown) {
   EXPECT_TRUE(answer(ask(start("c"))));
   open();
   EXPECT_THAT(in_force(), ElementsAre("c", "a"));
+}
+
+TEST_F(SiteBookTest, AChangeThatMakesTheMessageToStagesTooLongIsRefused) {
+  most_bytes_ = 2000;
+  open();
+  int jobs = 0;
+  while (jobs < 100 && answer(ask(job("j" + std::to_string(jobs), std::string(100, 'a'))))) ++jobs;
+  EXPECT_GT(jobs, 8);
+  EXPECT_LT(jobs, 20);
+  EXPECT_LE(site_bytes(), most_bytes_);
+  EXPECT_THAT(error(answers_.size() - 1),
+              AllOf(HasSubstr("bytes, and stages take 2000"), HasSubstr("nothing was changed")));
+  EXPECT_EQ(live_->composed().config.jobs.size(), static_cast<std::size_t>(jobs));
+  // What is shorter goes on, and what takes away.
+  while (answer(ask(start("r" + std::to_string(jobs))))) ++jobs;
+  EXPECT_FALSE(in_force().empty());
+  EXPECT_LE(site_bytes(), most_bytes_);
+  Envelope stop = job("j0");
+  stop.mutable_job()->set_action(control::Job::STOP);
+  EXPECT_TRUE(answer(ask(stop)));
+  EXPECT_TRUE(answer(ask(start("last"))));
+}
+
+TEST_F(SiteBookTest, ASetThatTakesThePlaceOfALongOneIsTaken) {
+  most_bytes_ = 2000;
+  open();
+  const auto set_of = [](const std::string& name, int count) {
+    std::string text = "rules:\n";
+    for (int i = 0; i < count; ++i) {
+      text += fmt::format("  - {{name: {0}{1}, match: 'jobid={0}{1}{2}', weight: 2}}\n", name, i,
+                          std::string(40, 'x'));
+    }
+    return text;
+  };
+  ASSERT_EQ(error(ask(apply(set_of("a", 18)))), "");
+  EXPECT_GT(site_bytes(), most_bytes_ / 2);
+  EXPECT_EQ(error(ask(apply(set_of("b", 16)))), "");
+  EXPECT_THAT(error(ask(apply(set_of("c", 40)))), HasSubstr("bytes, and stages take 2000"));
+  EXPECT_LE(site_bytes(), most_bytes_);
+  EXPECT_THAT(in_force(), SizeIs(16));
+}
+
+TEST_F(SiteBookTest, NoChangeIsLongerThanItWasTakenFor) {
+  const std::string long_name(100, 'n');
+  Envelope with_rule = job(long_name, "account");
+  for (std::uint32_t uid : {1U, 70'000U, 4'000'000'000U}) with_rule.mutable_job()->add_uids(uid);
+  with_rule.mutable_job()->add_words("weight=3");
+  with_rule.mutable_job()->set_time_limit_seconds(3600);
+  Envelope change = start("a", 0, "rate=1MiB/s");
+  change.mutable_rule()->set_action(Rule::CHANGE);
+  change.mutable_rule()->clear_condition();
+  for (const Envelope& each : {start("a", 0, "for=1h"), start("b"), change, job("j"), with_rule}) {
+    const std::size_t before = site_bytes();
+    control::ReadRequest read;
+    const auto prepared =
+        rules_->prepare(each, {.name = "ops", .rights = control::Rights::change}, read);
+    ASSERT_TRUE(prepared) << prepared.error().text();
+    const SiteGrowth growth = growth_of(prepared->operation, live_->book().state());
+    ASSERT_EQ(error(ask(each)), "");
+    EXPECT_LE(site_bytes(), before + growth.most);
+    EXPECT_GE(site_bytes() + 200, before + growth.most);
+  }
 }
 
 TEST_F(SiteBookTest, TooManyThatWaitAreRefused) {

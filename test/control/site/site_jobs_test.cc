@@ -31,12 +31,12 @@ class SiteJobsTest : public ::testing::Test {
   void announce(const std::string& name, const std::string& by = "", std::uint32_t weight = 1) {
     control::Flows flows;
     control::Flow& flow = *flows.add_flows();
-    flow.set_id(next_);
+    flow.set_id(next_++);
     flow.set_generation(1);
     flow.set_name(name);
     flow.set_template_(by);
-    state_.on_flow(stage_, {.flow = next_++, .generation = 1, .job = name, .weight = weight});
-    jobs_.announced(flows);
+    flow.set_weight(weight);
+    jobs_.announced(stage_, flows);
   }
   void end(std::uint32_t flow) { ended_.push_back({.flow = flow, .ended = true}); }
   void cycle() {
@@ -150,6 +150,21 @@ TEST_F(SiteJobsTest, VirtualPfsesOfTemplatesAreForgottenOnceNoStageHasThem) {
   EXPECT_EQ(pair("job-2").most.bytes, kMiB);
   announce("job-1", "job-{jobid}");
   EXPECT_EQ(pair("job-1").most.bytes, kMiB) << "back again";
+}
+
+TEST_F(SiteJobsTest, FlowsThatTheCyclesDoNotTakeLeaveNothing) {
+  announce(std::string(2 * kKiB, 'x'), "x{jobid}");
+  announce("", "x{jobid}");
+  next_ = 4096;
+  announce("x1", "x{jobid}");
+  EXPECT_EQ(jobs_.made(), 0U);
+  EXPECT_EQ(state_.status(stage_).lies, 3U);
+}
+
+TEST_F(SiteJobsTest, ATemplateWithATooLongNameEntitlesNothing) {
+  announce("x1", std::string(2 * kKiB, 'x'));
+  EXPECT_EQ(jobs_.made(), 0U);
+  EXPECT_EQ(pair("x1").weight, 1U);
 }
 
 }  // namespace

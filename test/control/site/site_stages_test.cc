@@ -77,6 +77,37 @@ TEST_F(SiteStagesTest, TheSameRulesAreNotSentAgain) {
   EXPECT_EQ(requests_.asked.size(), 1U);
 }
 
+TEST_F(SiteStagesTest, RulesHaveTheTermOfTheCoordinatorWhenTheyAreSent) {
+  std::uint64_t term = 4;
+  stages_.lead([&] { return term; }, nullptr);
+  control::Site of_parent = site_with("a");
+  of_parent.set_term(9);
+  stages_.set(of_parent);
+  join("ds1");
+  EXPECT_EQ(requests_.open("ds1")->request.site().term(), 4U);
+  requests_.acknowledge("ds1");
+  of_parent.set_term(10);
+  EXPECT_FALSE(stages_.set(of_parent)) << "the rules are the same";
+  term = 5;
+  join("ds2");
+  EXPECT_EQ(requests_.open("ds2")->request.site().term(), 5U);
+}
+
+TEST_F(SiteStagesTest, NothingIsSentUnlessTheCoordinatorLeads) {
+  bool leads = false;
+  stages_.lead(nullptr, [&] { return leads; });
+  join("ds1");
+  stages_.set(site_with("a"));
+  stages_.tick();
+  EXPECT_EQ(requests_.asked.size(), 0U);
+  EXPECT_FALSE(member("ds1").has_newest);
+  EXPECT_THAT(told(),
+              ElementsAre("ds1: was not sent the rules: this coordinator may lead no more"));
+  leads = true;
+  stages_.tick();
+  EXPECT_EQ(rule_of("ds1"), "a");
+}
+
 TEST_F(SiteStagesTest, ManyChangesWhileAStageIsSlowBecomeOneMessage) {
   join("ds1");
   for (const char* rule : {"a", "b", "c", "d"}) stages_.set(site_with(rule));

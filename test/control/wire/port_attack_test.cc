@@ -104,6 +104,45 @@ TEST_F(PortAttackTest, ConnectionsBeyondTheBoundAreToldSo) {
   expect_served();
 }
 
+// Callers that see only own jobs say Hello and stay: no silence gives them away.
+TEST_F(PortAttackTest, UsersWithoutRightsLeaveRoomForThoseWithRights) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another";
+  options_.limits.connections = 4;
+  options_.limits.connections_of_a_peer = 2;
+  options_.limits.connections_of_others = 2;
+  open();
+  std::vector<RawPeer> peers;
+  std::size_t refused = 0;
+  for (const std::uint32_t uid : {23456U, 23457U}) {
+    ASSERT_TRUE(test::run_as(uid, uid, [&] {
+      for (int i = 0; i < 2; ++i) {
+        RawPeer raw = peer();
+        const auto hello = raw.greet();
+        if (!hello || !hello->has_hello()) ++refused;
+        peers.push_back(std::move(raw));
+      }
+    }));
+  }
+  EXPECT_EQ(refused, 2U);
+  expect_served();
+  const RawPeer writer = greeted();
+  const RawPeer another = greeted();
+}
+
+TEST_F(PortAttackTest, ASilentUserWithoutRightsGoesForAnother) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another";
+  options_.limits.connections_of_others = 2;
+  open();
+  std::vector<RawPeer> silent;
+  silent.push_back(peer());
+  ASSERT_TRUE(test::run_as(23456, 23456, [&] {
+    for (int i = 0; i < 2; ++i) silent.push_back(peer());
+  }));
+  ASSERT_TRUE(test::run_as(23457, 23457, [&] { const RawPeer raw = greeted(); }));
+  EXPECT_TRUE(silent[1].closed_within());
+  EXPECT_TRUE(silent[0].greet()) << "an administrator's connection stays";
+}
+
 TEST_F(PortAttackTest, APeerThatDoesNotReadIsClosed) {
   options_.limits.stall = 400ms;
   owner_.on_ask([](const Envelope& request, const Caller&, const Answer& answer) {

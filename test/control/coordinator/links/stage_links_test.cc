@@ -337,6 +337,39 @@ TEST_F(StageLinksTest, RequestsAreAnsweredOnceOrGivenUp) {
   EXPECT_TRUE(handler_.wait_until_connected(0));
 }
 
+TEST_F(StageLinksTest, OnlyAForwardedRequestHasALongAnswer) {
+  limits_.late_answer = 300ms;
+  open();
+  const auto ask = [&](const char* name, bool is_forward) {
+    FakeStage stage = joined(name);
+    on_thread([&, number = static_cast<std::uint32_t>(handler_.stages().size() - 1)] {
+      Envelope request;
+      if (is_forward) {
+        request.mutable_forward();
+      } else {
+        request.mutable_site();
+      }
+      links_->ask({number}, request, 10ms, [](const Envelope&) {});
+    });
+    EXPECT_TRUE(stage.receive());
+    return stage;
+  };
+  Envelope large;
+  large.mutable_ack()->set_text(std::string(8 * kMiB, 'x'));
+  FakeStage owes_site = ask("a", false);
+  owes_site.send(test::frame_of(large));
+  EXPECT_TRUE(owes_site.closed_within());
+  FakeStage owes_forward = ask("b", true);
+  EXPECT_TRUE(owes_forward.send(test::frame_of(large)));
+  send_cycle(1, 7);
+  EXPECT_TRUE(owes_forward.answer_cycle());
+  // It was given up, and its answer does not come at all.
+  EXPECT_TRUE(comes_true([&] {
+    return !owes_forward.send(test::frame_of(large), 100ms) || owes_forward.closed_within(100ms);
+  }));
+  EXPECT_TRUE(handler_.wait_until_connected(0));
+}
+
 TEST_F(StageLinksTest, AStageIsToldThatItMayAskForNothing) {
   open();
   FakeStage stage = joined("a");
