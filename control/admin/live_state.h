@@ -57,8 +57,8 @@ class LiveState {
   [[nodiscard]] bool is_kept() const {
     return store_ != nullptr && !is_behind_ && store_->is_in_place();
   }
-  // Writes the book if it is not kept. If that fails, the next change tries again, and whoever
-  // calls this again.
+  // Writes the book if it is not kept. If that fails, the next change tries again, and so does the
+  // next call.
   void catch_up();
   // What ends by itself by now; nothing: nothing is due.
   [[nodiscard]] std::optional<stage::BookOperation> due(WallTime now) const {

@@ -373,8 +373,8 @@ const StageHello& StageLinks::hello(allocation::StageId stage) const {
   return const_cast<StageLinks*>(this)->peer(stage).hello;
 }
 
-bool StageLinks::was_sent_cycle(allocation::StageId stage) const {
-  return const_cast<StageLinks*>(this)->peer(stage).cycle != 0;
+bool StageLinks::was_sent_cycle(allocation::StageId stage) {
+  return peer(stage).cycle != 0;
 }
 
 void StageLinks::prepare(allocation::StageId stage) const {

@@ -119,7 +119,7 @@ class StageLinks final : public StageRequests {
                      const std::string& why);
   [[nodiscard]] const StageHello& hello(allocation::StageId stage) const override;
   // On this connection.
-  [[nodiscard]] bool was_sent_cycle(allocation::StageId stage) const;
+  [[nodiscard]] bool was_sent_cycle(allocation::StageId stage);
 
   // For other links of the same thread.
   [[nodiscard]] LinkRoom& room() { return *room_; }
