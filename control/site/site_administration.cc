@@ -33,7 +33,7 @@ constexpr Duration kTick = std::chrono::seconds(1);
 constexpr std::uint64_t kTicksBetweenSweeps = 10;
 // For the answers of stages to a change of the rules.
 constexpr Duration kStagesAnswerWithin = std::chrono::seconds(1);
-// Of the names in the rules of a store, so many are looked up at once, and again after so long.
+// So many names of the rules in a store are looked up at once, and again after so long.
 constexpr std::size_t kNamesAtOnce = 1000;
 constexpr Duration kLookUpAgain = std::chrono::seconds(10);
 constexpr const char* kMayBeOld =
