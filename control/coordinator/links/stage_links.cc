@@ -402,11 +402,13 @@ void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patie
   }
   request.set_id(++to.last_number);
   const TimePoint now = clock_.now();
+  // A stage only acknowledges what a coordinator itself tells it.
+  const bool is_told = request.has_site() || request.has_member_view();
   asked_.insert(&to);
   to.asked.push_back({.number = request.id(),
                       .due = now + patience,
                       .done = std::move(done),
-                      .is_forward = request.has_forward()});
+                      .may_be_long = !is_told});
   bound_frames(to, now);
   send(to, request);
 }
@@ -478,7 +480,7 @@ void StageLinks::give_up_due(Peer& peer, TimePoint now) {
 // A stage that never answers must not keep the memory that a long answer takes.
 void StageLinks::bound_frames(Peer& peer, TimePoint now) {
   const bool is_long = std::ranges::any_of(peer.asked, [&](const Asked& each) {
-    return each.is_forward && now < each.due + limits_.late_answer;
+    return each.may_be_long && now < each.due + limits_.late_answer;
   });
   peer.link.allow(is_long ? limits_.frame_of_answers : limits_.frame_of_stages);
 }

@@ -337,18 +337,12 @@ TEST_F(StageLinksTest, RequestsAreAnsweredOnceOrGivenUp) {
   EXPECT_TRUE(handler_.wait_until_connected(0));
 }
 
-TEST_F(StageLinksTest, OnlyAForwardedRequestHasALongAnswer) {
+TEST_F(StageLinksTest, OnlyAQuestionHasALongAnswer) {
   limits_.late_answer = 300ms;
   open();
-  const auto ask = [&](const char* name, bool is_forward) {
+  const auto ask = [&](const char* name, const Envelope& request) {
     FakeStage stage = joined(name);
     on_thread([&, number = static_cast<std::uint32_t>(handler_.stages().size() - 1)] {
-      Envelope request;
-      if (is_forward) {
-        request.mutable_forward();
-      } else {
-        request.mutable_site();
-      }
       links_->ask({number}, request, 10ms, [](const Envelope&) {});
     });
     EXPECT_TRUE(stage.receive());
@@ -356,17 +350,21 @@ TEST_F(StageLinksTest, OnlyAForwardedRequestHasALongAnswer) {
   };
   Envelope large;
   large.mutable_ack()->set_text(std::string(8 * kMiB, 'x'));
-  FakeStage owes_site = ask("a", false);
-  owes_site.send(test::frame_of(large));
-  EXPECT_TRUE(owes_site.closed_within());
-  FakeStage owes_forward = ask("b", true);
-  EXPECT_TRUE(owes_forward.send(test::frame_of(large)));
+  const std::string frame = test::frame_of(large);
+  Envelope told;
+  told.mutable_site();
+  FakeStage owes_ack = ask("a", told);
+  owes_ack.send(frame);
+  EXPECT_TRUE(owes_ack.closed_within());
+  Envelope question;
+  question.mutable_stats();
+  FakeStage owes_stats = ask("b", question);
+  EXPECT_TRUE(owes_stats.send(frame));
   send_cycle(1, 7);
-  EXPECT_TRUE(owes_forward.answer_cycle());
+  EXPECT_TRUE(owes_stats.answer_cycle());
   // It was given up, and its answer does not come at all.
-  EXPECT_TRUE(comes_true([&] {
-    return !owes_forward.send(test::frame_of(large), 100ms) || owes_forward.closed_within(100ms);
-  }));
+  EXPECT_TRUE(comes_true(
+      [&] { return !owes_stats.send(frame, 100ms) || owes_stats.closed_within(100ms); }));
   EXPECT_TRUE(handler_.wait_until_connected(0));
 }
 
