@@ -17,9 +17,8 @@ std::string_view WireDecoder::text() {
     return {};
   }
   const std::string_view found = in_.text(size);
-  const std::span<const std::byte> end = in_.bytes(1);
-  if (!end.empty() && end.front() != std::byte{0}) fail(DecodeError::bad_value);
-  pad(padding8(std::size_t{4} + size + 1));
+  // Servers do not look at the byte behind it. A request that they understand has to be held.
+  pad(1 + padding8(std::size_t{4} + size + 1));
   return failed() ? std::string_view() : found;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -148,6 +149,23 @@ TEST(OrangefsConversation, ManyOperationsInterleaveOnOneConnection) {
     finished += step.finished->bytes == 1000 ? 1 : 0;
   }
   EXPECT_EQ(finished, 200);
+}
+
+// The server does not look at the NUL behind a text, so it must not be a way around the scheduler.
+TEST(OrangefsConversation, AnIoWhoseTextsHaveNoNulIsHeld) {
+  OrangefsConversation conversation;
+  Buffer message = request_message(1, io_request(IoType::read, 0, 1000, "4711"));
+  int changed = 0;
+  for (const std::string_view text : {"S:s0", "jobid", "4711"}) {
+    const auto bytes = std::as_bytes(std::span(text));
+    const auto found = std::ranges::search(message, bytes);
+    ASSERT_FALSE(found.empty()) << text;
+    *found.end() = std::byte{0xee};
+    ++changed;
+  }
+  EXPECT_EQ(changed, 3);
+  EXPECT_EQ(feed(conversation, Sender::client, message).action, Step::Action::hold);
+  EXPECT_EQ(conversation.held_hint("jobid"), "4711");
 }
 
 TEST(OrangefsConversation, EqualRequestsWithDifferentTagsAreBothHeld) {
