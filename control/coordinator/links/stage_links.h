@@ -59,7 +59,7 @@ class StageLinks final : public StageRequests {
     std::size_t connections = 16'384;  // one more takes the place of the oldest without a Hello
     std::size_t frame = std::size_t{64} * 1024;  // before Hello
     std::size_t frame_of_stages = std::size_t{4} * 1024 * 1024;
-    // While an answer is due to what somebody asks of stages, or comes late.
+    // While the answer to a question is due, or comes late.
     std::size_t frame_of_answers = control::kMostAnswer;
     Duration late_answer = std::chrono::minutes(1);  // after it was given up
     std::size_t unasked = 100;  // messages of a stage from one cycle to the next
