@@ -12,6 +12,7 @@
 #include "base/log/log.h"
 #include "base/result.h"
 #include "base/system_clock.h"
+#include "control/host/start_pages.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::control {
@@ -113,6 +114,7 @@ void Host::run() {
   arm_retiring();
   arm_ends();
   heartbeat_.start();
+  unmap_start_pages();
   context_.run();
   control_.stop();
 }
