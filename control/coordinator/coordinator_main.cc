@@ -30,6 +30,7 @@
 #include "control/coordinator/members/members_port.h"
 #include "control/coordinator/office/addresses.h"
 #include "control/coordinator/office/elected.h"
+#include "control/coordinator/office/signals.h"
 #include "control/coordinator/office/standby.h"
 #include "control/coordinator/open_store.h"
 #include "control/members/view.h"
@@ -181,7 +182,7 @@ std::optional<Elected> claim_again(StoreThread& store, const Config& config,
     vpfs::net::Heartbeat heartbeat(context, [] { return true; });
     bool is_told_to_end = false;
     reader.start([&](int signal) {
-      if (signal == SIGUSR2) return vpfs::reopen_log();
+      if (vpfs::coordinator::goes_on_after(signal)) return;
       is_told_to_end = true;
       context.stop();
     });
@@ -283,7 +284,7 @@ Result<void> take_turns(const Config& config, const vpfs::Clock& clock, const Op
 
 int serve(const Config& config, const vpfs::ConfigErrors& errors, const Options& options) {
   // Before there are other threads.
-  const auto signals = SignalQueue::open({SIGTERM, SIGINT, SIGUSR2});
+  const auto signals = SignalQueue::open({SIGTERM, SIGINT, SIGUSR2, SIGHUP, SIGUSR1});
   if (!signals) {
     std::cerr << kName << ": " << signals.error().message << "\n";
     return 1;

@@ -5,8 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "base/log/log.h"
 #include "base/result.h"
+#include "control/coordinator/office/signals.h"
 
 namespace vpfs::coordinator {
 
@@ -72,9 +72,9 @@ void Leader::lose(const std::string& why) {
 }
 
 void Leader::take_signal(int signal) {
-  if (signal == SIGUSR2) {
-    reopen_log();
-    return coordinator_->reopen_audit();
+  if (goes_on_after(signal)) {
+    if (signal == SIGUSR2) coordinator_->reopen_audit();
+    return;
   }
   spdlog::info("{}: ending; stages go on alone when their leases end",
                signal == SIGTERM ? "SIGTERM" : "SIGINT");

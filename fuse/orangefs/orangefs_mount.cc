@@ -125,8 +125,8 @@ Result<void> OrangefsMount::start() {
 }
 
 void OrangefsMount::run() {
-  // There is nothing to reload, and no terminal to lose.
-  (void)std::signal(SIGHUP, SIG_IGN);
+  // There is nothing to reload, no terminal to lose, and no status file.
+  for (const int signal : {SIGHUP, SIGUSR1}) (void)std::signal(signal, SIG_IGN);
   await_signal();
   heartbeat_.start();
   context_.run();

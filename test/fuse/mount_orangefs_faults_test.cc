@@ -237,6 +237,18 @@ TEST_F(MountOrangefsFaults, AMountThatIsKilledLeavesOthersAlone) {
   EXPECT_TRUE(std::filesystem::exists(mount.path() / "killed"));
 }
 
+TEST_F(MountOrangefsFaults, SignalsOfOtherProgramsDoNotEndIt) {
+  EmbeddedServers servers(1);
+  MountProcess mount(mount_of(servers.address()));
+  BlockLoad load(mount.path() / "file");
+  ASSERT_TRUE(comes_true([&] { return load.rounds() > 3; }));
+  for (const int signal : {SIGHUP, SIGUSR1}) mount.process().signal(signal);
+  const int before = load.rounds();
+  EXPECT_TRUE(comes_true([&] { return load.rounds() > before + 10; }));
+  load.stop();
+  EXPECT_EQ(load.failures() + load.wrong(), 0);
+}
+
 TEST_F(MountOrangefsFaults, AMountWithoutAServerSaysSo) {
   const ReservedPort nobody;
   const TemporaryDirectory place;

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "base/joined.h"
-#include "base/log/log.h"
 #include "base/result.h"
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/coordinator/config/certificates.h"
+#include "control/coordinator/office/signals.h"
 #include "control/members/view.h"
 #include "control/metrics/families.h"
 #include "control/metrics/http_source.h"
@@ -141,9 +141,8 @@ std::optional<Elected> Standby::run() {
 }
 
 void Standby::take_signal(int signal) {
-  if (signal == SIGUSR2) {
-    reopen_log();
-    if (port_ != nullptr) port_->reopen_audit();
+  if (goes_on_after(signal)) {
+    if (signal == SIGUSR2 && port_ != nullptr) port_->reopen_audit();
     return;
   }
   spdlog::info("{}: ending", signal == SIGTERM ? "SIGTERM" : "SIGINT");

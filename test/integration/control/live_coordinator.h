@@ -45,6 +45,7 @@ class LiveCoordinator {
   }
   void kill() { (void)process_.kill(); }
   void signal(int number) const { process_.signal(number); }
+  [[nodiscard]] std::string errors() const { return process_.errors(); }
   [[nodiscard]] std::filesystem::path folder() const { return directory_.path(); }
 
   [[nodiscard]] std::string socket() const { return directory_.path() / "admin.sock"; }

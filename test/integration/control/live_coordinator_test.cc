@@ -192,6 +192,18 @@ TEST(LiveCoordinator, ARenamedAuditIsWrittenAnew) {
   EXPECT_THAT(read_text(site.folder() / "audit.1"), Not(HasSubstr("second")));
 }
 
+TEST(LiveCoordinator, SignalsOfOtherProgramsDoNotEndIt) {
+  const LiveProxy one;
+  const LiveCoordinator site({{"ds1", one.socket()}});
+  site.signal(SIGHUP);
+  site.signal(SIGUSR1);
+  EXPECT_TRUE(comes_true([&] {
+    return site.errors().find("SIGHUP: ") != std::string::npos &&
+           site.errors().find("SIGUSR1: ") != std::string::npos;
+  })) << site.errors();
+  site.run({"rule", "start", "first", "jobid=a", "weight=2"});
+}
+
 TEST(LiveCoordinator, MetricsTellOfItsStages) {
   const ReservedPort http;
   LiveProxy one;
