@@ -130,13 +130,20 @@ Result<std::unique_ptr<SiteAdministration>> SiteAdministration::open(
   return site;
 }
 
-Result<void> SiteAdministration::load(const control::StateStore::Loaded& records,
-                                      std::function<void()> lost) {
-  std::vector<std::string> notes;
-  // The office is not confirmed yet, and would be lost while a name service is silent.
+// Looks no name up: the office is not confirmed yet, and would be lost while a name service is
+// silent.
+Result<std::unique_ptr<control::LiveState>> SiteAdministration::replay(
+    const control::StateStore::Loaded& records, std::vector<std::string>& notes) {
   const control::NotedNames noted(names_);
   auto live = control::LiveState::replay(records, grammar_, wall_clock_now(), notes);
   unknown_names_ = noted.wanted();
+  return live;
+}
+
+Result<void> SiteAdministration::load(const control::StateStore::Loaded& records,
+                                      std::function<void()> lost) {
+  std::vector<std::string> notes;
+  auto live = replay(records, notes);
   if (!live) {
     return fail((config_.store ? "store: " : "journal: ") + live.error().message,
                 live.error().code);

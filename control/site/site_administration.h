@@ -99,6 +99,8 @@ class SiteAdministration final : private control::Owner {
   explicit SiteAdministration(const Parts& parts);
   [[nodiscard]] Result<void> load(const control::StateStore::Loaded& records,
                                   std::function<void()> lost);
+  [[nodiscard]] Result<std::unique_ptr<control::LiveState>> replay(
+      const control::StateStore::Loaded& records, std::vector<std::string>& notes);
   [[nodiscard]] Result<void> open_ports();
 
   // control::Owner, on the threads of the ports.
