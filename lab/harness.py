@@ -137,6 +137,14 @@ class Program:
         """Its resident memory."""
         return self._memory("VmRSS:")
 
+    def own_mib(self) -> float:
+        """Its resident memory that no file backs: what it has allocated and changed.
+
+        A proxy that has started unmaps pages of its programs, which it maps again when it runs
+        them, so its whole resident memory grows at first.
+        """
+        return self._memory("RssAnon:")
+
     def peak_rss_mib(self) -> float:
         """The largest resident memory since the start or the last reset_peak_rss()."""
         return self._memory("VmHWM:")

@@ -45,7 +45,7 @@ COLUMNS = [
     "answer_ms_max",
     "unanswered",
 ]
-AFTER_COLUMNS = ["attackers", "when", "rss_mib", "open_files", "log_lines", "audit_lines"]
+AFTER_COLUMNS = ["attackers", "when", "own_mib", "open_files", "log_lines", "audit_lines"]
 RATIO, ANSWER_MS = 0.99, 1000.0
 LINES_PER_MINUTE = 200  # of the log
 FRONT = Front(
@@ -170,8 +170,8 @@ def check(seen: Seen) -> list[Row]:
         targets.append(
             one_at_most(
                 f"{name}: the proxy's memory after the attacks",
-                seen.before.rss_limit(),
-                seen.after.rss_mib,
+                seen.before.memory_limit(),
+                seen.after.own_mib,
                 " MiB",
             )
         )

@@ -76,14 +76,14 @@ def control_config(certificates: pathlib.Path, tcp: int) -> dict[str, object]:
 class State:
     """What an attack must leave as it was."""
 
-    rss_mib: float
+    own_mib: float  # resident memory that no file backs
     open_files: int
 
     def worse_than(self, before: State) -> bool:
-        return self.open_files > before.open_files or self.rss_mib > before.rss_limit()
+        return self.open_files > before.open_files or self.own_mib > before.memory_limit()
 
-    def rss_limit(self) -> float:
-        return 1.1 * self.rss_mib + 8
+    def memory_limit(self) -> float:
+        return 1.1 * self.own_mib + 8
 
 
 class ControlScene:
@@ -171,7 +171,7 @@ class ControlScene:
             )
 
     def state(self) -> State:
-        return State(self.proxy.rss_mib(), self.proxy.open_files())
+        return State(self.proxy.own_mib(), self.proxy.open_files())
 
     def settled(self, before: State) -> State:
         """Waits until the proxy has no more than before, or for as long as it may take."""

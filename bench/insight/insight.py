@@ -40,7 +40,7 @@ FULL, QUICK = Rounds(seconds=4, runs=9), Rounds(seconds=1.5, runs=3)
 SITE, QUICK_SITE = site.Size(100, 1000), site.Size(10, 1000)
 SITE_MS, P99_RATIO = 1000.0, 1.05
 ALONE, ASKED, ELSEWHERE, RECORDED = "alone", "asked", "asked elsewhere", "recorded"
-SITE_COLUMNS = ["proxies", "virtual_pfs", "asked", "ms_p50", "ms_max", "rss_mib_before", "rss_mib"]
+SITE_COLUMNS = ["proxies", "virtual_pfs", "asked", "ms_p50", "ms_max", "own_mib_before", "own_mib"]
 NUMBERS = [
     "ops_per_s",
     "p50_us",
@@ -226,7 +226,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "site": "proxies before one server, and a coordinator, all on this machine; each job has "
         "sent three requests to each proxy, two seconds apart; UNIX sockets; the time is that of "
         "`vpfsctl why job-7 --since 10m`, its start included",
-        "rss_mib": "resident memory of a proxy, median; before: with no request yet",
+        "own_mib": "memory of a proxy that no file backs, median; before: with no request yet",
         "reads": "4 KiB, one connection with 16 in flight, sequential, a file of 32 MiB in the "
         f"server's memory; the proxy has had {JOBS:,} virtual PFSes",
         ASKED: f"`vpfsctl why job-7` of this proxy, {1 / ASKED_EACH:.0f} times a second, of the "

@@ -152,7 +152,7 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, size: Size, runs: int) -
     """A row for each way of asking."""
     with Programs(binaries, work) as programs:
         site = Site(programs, size)
-        before = median([proxy.rss_mib() for proxy in site.proxies])
+        before = median([proxy.own_mib() for proxy in site.proxies])
         site.use(bursts=3)
         took: dict[str, list[float]] = {way: [] for way in site.ways()}
         for _ in range(runs):
@@ -160,15 +160,15 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, size: Size, runs: int) -
                 took[way].append(
                     1000 * site.ask([*options, "why", f"job-{ASKED}", "--since", "10m"])
                 )
-        memory = median([proxy.rss_mib() for proxy in site.proxies])
+        memory = median([proxy.own_mib() for proxy in site.proxies])
     return [
         {
             **size.fields(),
             "asked": way,
             "ms_p50": median(times),
             "ms_max": max(times),
-            "rss_mib_before": before,
-            "rss_mib": memory,
+            "own_mib_before": before,
+            "own_mib": memory,
         }
         for way, times in took.items()
     ]

@@ -18,7 +18,7 @@ MORE_MEMORY, MEMORY_FACTOR = 16.0, 1.5  # MiB
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    memory: float  # MiB
+    memory: float  # MiB that no file backs
     files: int
     threads: int
 
@@ -28,7 +28,7 @@ class Held:
 
 def held_by(program: Program) -> Held:
     threads = len(list(pathlib.Path(f"/proc/{program.pid}/task").iterdir()))
-    return Held(program.rss_mib(), program.open_files(), threads)
+    return Held(program.own_mib(), program.open_files(), threads)
 
 
 def kind_of(name: str) -> str:

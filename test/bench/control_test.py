@@ -78,10 +78,10 @@ class SceneTest(unittest.TestCase):
         self.assertNotIn("control", Front("px", "proxy").proxy_config(1, 2, "status.json"))
 
     def test_memory_and_files_are_compared_with_those_before(self) -> None:
-        before = State(rss_mib=10, open_files=20)
-        self.assertFalse(State(rss_mib=18.9, open_files=20).worse_than(before))
-        self.assertTrue(State(rss_mib=19.1, open_files=20).worse_than(before))
-        self.assertTrue(State(rss_mib=10, open_files=21).worse_than(before))
+        before = State(own_mib=10, open_files=20)
+        self.assertFalse(State(own_mib=18.9, open_files=20).worse_than(before))
+        self.assertTrue(State(own_mib=19.1, open_files=20).worse_than(before))
+        self.assertTrue(State(own_mib=10, open_files=21).worse_than(before))
 
 
 class TargetsTest(unittest.TestCase):

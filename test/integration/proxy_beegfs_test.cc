@@ -80,11 +80,11 @@ TEST_F(ProxyBeegfs, AHeldWriteIsItsHeaderAndItsDataStayInTheSocket) {
   const std::size_t size = std::size_t{32} << 20;
   const Buffer write = write_request(1002, size);
   const Buffer data = pattern(size, 5);
-  const std::size_t before = proxy.memory();
+  const std::size_t before = proxy.own_memory();
   std::thread sender([&] { EXPECT_TRUE(second.client.send(write + data)); });
   ASSERT_TRUE(proxy.wait_for_queued(1));
   EXPECT_FALSE(second.server.readable(kQuiet));
-  EXPECT_LT(proxy.memory(), before + (std::size_t{4} << 20));
+  EXPECT_LT(proxy.own_memory(), before + (std::size_t{4} << 20));
   EXPECT_EQ(proxy.status()["counters"]["client_stalls"], 0);
   answer(first, read_answer(pattern(kSmall, 1)));
   EXPECT_EQ(second.server.receive_bytes(write.size() + size), write + data);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/units.h"
 #include "test/support/io_messages.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
@@ -19,7 +20,6 @@ namespace {
 
 // Memory per virtual PFS, status included, as docs/admin/sizing.md states it.
 constexpr std::size_t kStatedSize = 12 * 1024;
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class ProxyNames : public ::testing::Test {
  protected:
@@ -65,7 +65,7 @@ TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
   ProxyProcess proxy(settings("virtual_pfs: 10000"));
   ProxiedLink link = open_link(proxy, server_);
   ask(link, 100, long_name);
-  const std::size_t before = proxy.memory();
+  const std::size_t before = proxy.own_memory();
   ask(link, kNames, long_name);
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   const nlohmann::json now = proxy.status();
@@ -75,7 +75,7 @@ TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
   EXPECT_EQ(now["virtual_pfs_refused"], 0) << "they use up no row either";
   EXPECT_LT(now.dump(2).size(), 8U * 1024) << "the status file must stay small";
   if (!programs_have_sanitizer())
-    EXPECT_LT(proxy.memory(), before + 4 * kMiB)
+    EXPECT_LT(proxy.own_memory(), before + 4 * kMiB)
         << "the names have " << kNames * 15'000 / kMiB << " MiB";
   EXPECT_EQ(proxy.lines_with("give no valid name for a virtual PFS"), 1U);
   EXPECT_EQ(proxy.lines_with("xxxxxxxx"), 0U) << "the log shows none of the names";
@@ -96,13 +96,13 @@ TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
     ask(links.back(), 1, [](int) { return std::string(15'000, 'x'); });
     ask(links.back(), kHints, [](int number) { return fmt::format("{:0>120}", number); });
   }
-  const std::size_t before = proxy.memory();
+  const std::size_t before = proxy.own_memory();
   for (ProxiedLink& link : links) ask(link, kHints, long_name);
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], kLinks * (2 * kHints + 1));
   EXPECT_EQ(now["counters"]["names_refused"], 0) << "no virtual PFS is named after them";
-  const std::size_t after = proxy.memory();
+  const std::size_t after = proxy.own_memory();
   std::cout << (after - std::min(before, after)) / kMiB << " MiB more\n";
   if (!programs_have_sanitizer())
     EXPECT_LT(after, before + 12 * kMiB)
@@ -136,14 +136,14 @@ TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
   ProxiedLink link = open_link(proxy, server_);
   ask(link, 100, [](int) { return "one"; });
   (void)proxy.status();
-  const std::size_t before = proxy.memory();
+  const std::size_t before = proxy.own_memory();
   const auto name = [](int i) { return fmt::format("{:0>120}", i); };
   ask(link, names, name);
   ask(link, names + 500, name);  // the same again, and 500 beyond the limit
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["virtual_pfs"].size(), static_cast<std::size_t>(names) + 1);
   EXPECT_GE(now["virtual_pfs_refused"], 500);
-  const std::size_t each = (proxy.memory() - before) / static_cast<std::size_t>(names);
+  const std::size_t each = (proxy.own_memory() - before) / static_cast<std::size_t>(names);
   std::cout << each << " bytes for each virtual PFS\n";
   if (!programs_have_sanitizer()) EXPECT_LT(each, kStatedSize);
 }

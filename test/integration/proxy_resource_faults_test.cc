@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/units.h"
 #include "test/integration/small_read.h"
 #include "test/support/io_messages.h"
 #include "test/support/places.h"
@@ -22,15 +23,15 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   ProxiedLink busy = open_link(proxy, server);
   expect_works(busy, 1);
   const std::size_t files = proxy.open_files();
-  const std::size_t memory = proxy.memory();
+  const std::size_t memory = proxy.own_memory();
   std::vector<ProxiedLink> silent;
   for (std::size_t i = 0; i < kCount; ++i) silent.push_back(open_link(proxy, server));
   ASSERT_TRUE(proxy.wait_until(
       [](const nlohmann::json& now) { return now["connections"]["open"] == kCount + 1; }));
   expect_works(busy, 2);
   EXPECT_EQ(proxy.open_files(), files + 2 * kCount);
-  const std::size_t full = proxy.memory();
-  if (!programs_have_sanitizer()) EXPECT_LT(full - memory, 32U << 20);
+  const std::size_t full = proxy.own_memory();
+  if (!programs_have_sanitizer()) EXPECT_LT(full - memory, 32 * kMiB);
   RecordProperty("kib_of_a_thousand", std::to_string((full - memory) / 1024));
   silent.clear();
   ASSERT_TRUE(
@@ -42,7 +43,7 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   for (std::size_t i = 0; i < kCount; ++i) silent.push_back(open_link(proxy, server));
   ASSERT_TRUE(proxy.wait_until(
       [](const nlohmann::json& now) { return now["connections"]["open"] == kCount + 1; }));
-  if (!programs_have_sanitizer()) EXPECT_LT(proxy.memory(), full + (4U << 20));
+  if (!programs_have_sanitizer()) EXPECT_LT(proxy.own_memory(), full + 4 * kMiB);
 }
 
 TEST(ProxyResourceFaults, ConnectionsOverTheLimitAreClosedAtOnceWithOneLine) {
@@ -174,7 +175,7 @@ TEST(ProxyResourceFaults, MemoryOfAPeakIsGivenBack) {
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
   ProxiedLink busy = open_link(proxy, server);
   expect_works(busy, 1);
-  const std::size_t idle = proxy.memory();
+  const std::size_t idle = proxy.own_memory();
   ASSERT_TRUE(busy.client.send(io_request(2, {})));
   ASSERT_TRUE(busy.server.receive());
   std::vector<ProxiedLink> links;
@@ -185,15 +186,15 @@ TEST(ProxyResourceFaults, MemoryOfAPeakIsGivenBack) {
       if (links.back().client.flood(request, 1, 100ms) == 0) break;
     }
   }
-  const std::size_t peak = proxy.memory();
-  EXPECT_GT(peak, idle + (std::size_t{16} << 20U));
+  const std::size_t peak = proxy.own_memory();
+  EXPECT_GT(peak, idle + 16 * kMiB);
   links.clear();
   ASSERT_TRUE(busy.server.send(io_response(2, 0)));
   const auto until = std::chrono::steady_clock::now() + 60s;
-  while (proxy.memory() > idle * 3 / 2 && std::chrono::steady_clock::now() < until) {
+  while (proxy.own_memory() > idle + 4 * kMiB && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(50ms);  // until the next look
   }
-  EXPECT_LE(proxy.memory(), idle * 3 / 2) << "the peak was " << peak;
+  EXPECT_LE(proxy.own_memory(), idle + 4 * kMiB) << "the peak was " << peak;
 }
 
 }  // namespace
