@@ -65,6 +65,16 @@ def passthrough_hp() -> str | None:
     return in_prefix("VPFS_LIBFUSE_PREFIX", RIVAL)
 
 
+@functools.cache
+def options_of_rival() -> list[str]:
+    """Since libfuse 3.17 the kernel can move its data past the program that mounts.
+
+    A program that never sees a request has nothing to schedule, so this is off.
+    """
+    usage = subprocess.run([str(passthrough_hp()), "--help"], check=False, capture_output=True)
+    return ["--nopassthrough"] if b"--nopassthrough" in usage.stdout + usage.stderr else []
+
+
 class Mounts:
     """Mounts one directory by one path after the other."""
 
@@ -84,6 +94,7 @@ class Mounts:
                 str(passthrough_hp()),
                 "--foreground",
                 "--clone-fd",
+                *options_of_rival(),
                 *options,
                 str(self.below),
                 str(self.place),
