@@ -157,6 +157,11 @@ def redirects_released(kind: Kind) -> list[Redirect]:
     return redirects_in(kind, r'ct state established accept comment "(\d+):(\d+)"')
 
 
+def redirects_known(kind: Kind) -> list[Redirect]:
+    """Those of the table, whose connections it translates."""
+    return redirects_in_force(kind) or redirects_released(kind)
+
+
 def listens(number: int, family: str = "ipv4") -> bool:
     """Whether a redirected client of that family would be accepted.
 
@@ -229,6 +234,12 @@ def insert(kind: Kind, options: argparse.Namespace) -> None:
         print(f"# nft -f -\n{rules}", end="")
         return
     require_root()
+    dropped = [each for each in redirects_known(kind) if each not in options.redirects]
+    if dropped:
+        pairs = ", ".join(f"{each.server}:{each.proxy}" for each in dropped)
+        raise Problem(
+            f"{pairs} would be dropped: name all pairs that are to be redirected, or --remove first"
+        )
     for each in options.redirects:
         if not listens(each.proxy) and not options.anyway:
             raise Problem(
@@ -266,7 +277,7 @@ def remove(kind: Kind, options: argparse.Namespace) -> None:
         return
     # Without the table the kernel stops translating, and a waiting client would hear nothing more.
     # So connections through the proxy are closed first, while both ends still notice.
-    redirects = redirects_in_force(kind) or redirects_released(kind)
+    redirects = redirects_known(kind)
     nft(release_rules(kind, redirects))
     left = sum(cut(each.proxy) for each in redirects)
     nft(f"delete table inet {table_name(kind)}\n")
@@ -289,7 +300,7 @@ def release(kind: Kind, options: argparse.Namespace) -> None:
     if not is_inserted(kind):
         print("not inserted: nothing to release")
         return
-    nft(release_rules(kind, redirects_in_force(kind) or redirects_released(kind)))
+    nft(release_rules(kind, redirects_known(kind)))
     print(
         "released: new connections go directly to the server; those through the proxy stay until "
         "their clients close them or the proxy has drained (SIGTERM); then run --remove"

@@ -112,6 +112,11 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
   EXPECT_TRUE(wait_for_proxied_requests(200));
   EXPECT_NE(insert("beegfs", {"--status"}).find("port 8003 -> 9003: proxy listening"),
             std::string::npos);
+  EXPECT_FALSE(
+      run(hosts_->at_servers({source("script/insert-beegfs"), "8103:9103", "--anyway"}), &refused)
+          .ok());
+  EXPECT_NE(refused.find("8003:9003 would be dropped"), std::string::npos) << refused;
+  (void)insert("beegfs", {"8003:9003"});  // the same once more
   (void)insert("beegfs", {"--release"});
   EXPECT_EQ(insert("beegfs", {"--status"}), "released: nothing is redirected any more\n");
   EXPECT_TRUE(proxy_->stop(30s).ok()) << proxy_->errors();
