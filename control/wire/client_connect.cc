@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include <asio/execution/context.hpp>
+#include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/local/stream_protocol.hpp>
 #include <asio/steady_timer.hpp>
@@ -14,6 +16,7 @@
 
 #include "base/result.h"
 #include "control/wire/accounts.h"
+#include "control/wire/host_lookup.h"
 #include "net/endpoint.h"
 
 namespace vpfs::control {
@@ -93,25 +96,13 @@ net::Task<ConnectedSocket> connect_unix(std::string path, ClientOptions options)
   co_return net::StreamSocket(std::move(socket));
 }
 
-// Its addresses. A name is looked up on a thread of asio's, which cannot be hurried.
-net::Task<std::expected<std::vector<net::Endpoint>, std::string>> look_up(PortAddress address) {
-  std::error_code error;
-  const asio::ip::address number = asio::ip::make_address(address.host, error);
-  std::vector<net::Endpoint> endpoints;
-  if (!error) {
-    endpoints.emplace_back(number, address.port);
-    co_return endpoints;
-  }
-  asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
-  const std::string service = std::to_string(address.port);
-  const auto [problem, found] =
-      co_await resolver.async_resolve(address.host, service, net::kUseTask);
-  if (problem) {
-    co_return std::unexpected(
-        fmt::format("host {} not found: {}", address.host, problem.message()));
-  }
-  for (const auto& entry : found) endpoints.push_back(entry.endpoint());
-  co_return endpoints;
+// The name service may be silent, and others look hosts up beside.
+net::Task<HostLookup::Found> look_up(PortAddress address, Duration patience) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  auto& context = static_cast<asio::io_context&>(asio::query(executor, asio::execution::context));
+  HostLookup lookup(context, address);
+  HostLookup::Found found = co_await lookup.wait(patience);
+  co_return found;
 }
 
 net::Task<ConnectedSocket> connect_endpoints(std::string host, std::vector<net::Endpoint> endpoints,
@@ -133,7 +124,7 @@ net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions opt
     co_return co_await connect_unix(std::move(address.path), std::move(options));
   }
   if (known.empty()) {
-    auto endpoints = co_await look_up(address);
+    auto endpoints = co_await look_up(address, options.connect_within);
     VPFS_CO_TRY(endpoints);
     known = std::move(*endpoints);
   }
