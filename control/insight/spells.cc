@@ -38,7 +38,9 @@ Spell begin_of(const stage::HistoryReading& reading, Spell::Cause cause, WallTim
   made.job_uid = reading.info->job_uid;
   made.account = reading.account;
   if (reading.rule != nullptr) made.rule = *reading.rule;
-  if (reading.info->declared != nullptr) made.rate = reading.info->share().rate.count;
+  // With a limit of operations too, nothing says which one holds it.
+  const bool has_other = reading.info->declared != nullptr && reading.info->share().operations > 0;
+  if (!has_other) made.rate = reading.limit.count;
   made.begin = begin;
   return made;
 }

@@ -25,8 +25,10 @@ struct Spell {
   std::optional<std::uint32_t> job_uid;  // whose that job is, if it is registered
   std::string account;                   // likewise; "": not known
   std::string rule;                      // of its requests; "": not known
-  std::uint64_t rate = 0;                // its own limit in bytes each second; 0: none
-  std::uint64_t rules = 0;               // the version in force when it ended
+  // When it began, in bytes each second: its own limit, or a coordinator's if that is lower. 0:
+  // none, or not known.
+  std::uint64_t rate = 0;
+  std::uint64_t rules = 0;  // the version in force when it ended
   WallTime begin = {};
   WallTime end = {};
   Duration held = {};       // the head of its queue, by this cause

@@ -21,6 +21,8 @@ constexpr double kIdle = 0.2;
 constexpr double kAlone = 0.95;
 // A virtual PFS that got less of what it was entitled to got too little.
 constexpr double kEnough = 0.9;
+// What is held by a rate gets so much of it.
+constexpr double kMostOfRate = 0.8;
 // A part of the time that is worth a word.
 constexpr double kLittle = 0.05;
 
@@ -46,10 +48,18 @@ double longest_wait_for_server(const SitePast& past) {
   return longest;
 }
 
+// Whether its own rate may have held it: while that held it, it got what the rate gives.
+bool is_held_by_own_rate(const PastOf& who) {
+  const auto held = static_cast<double>(std::min(who.held_limit_us(), who.active_us()));
+  return who.rate() > 0 && static_cast<double>(bytes_of(who)) >=
+                               kMostOfRate * static_cast<double>(who.rate()) * held / 1e6;
+}
+
 std::string limit_reason(const SitePast& past, const PastOf& who, const std::string& time) {
-  const std::string whose = who.rate() > 0 ? fmt::format("Its own limit, {} at each server,",
-                                                         to_string(BytesPerSecond{who.rate()}))
-                                           : "A limit (of its operations, or a coordinator's)";
+  const std::string whose =
+      is_held_by_own_rate(who)
+          ? fmt::format("Its own limit, {} at each server,", to_string(BytesPerSecond{who.rate()}))
+          : "A limit (of its operations, or a coordinator's)";
   std::string text = fmt::format("{} held it for {} of the time", whose, time);
   if (longest_wait_for_server(past) < kIdle) {
     return text + "; nothing waited for the data server: a higher limit would help.";

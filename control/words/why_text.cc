@@ -122,6 +122,17 @@ std::string others_table(const SitePast& past, const std::string& name) {
   return table.text();
 }
 
+// How long it was active where it was active longest: it may use few of the servers.
+std::uint64_t longest_activity(const SitePast& past, const std::string& name) {
+  std::uint64_t longest = 0;
+  for (const SitePast::Server& server : past.servers) {
+    for (const PastOf& each : server.reply.virtual_pfs()) {
+      if (each.name() == name) longest = std::max(longest, each.active_us());
+    }
+  }
+  return longest;
+}
+
 std::string answer_text(const SitePast& past, const PastOf& who) {
   std::string text = printable(who.name());
   if (!who.jobid().empty() && who.jobid() != who.name()) {
@@ -131,7 +142,7 @@ std::string answer_text(const SitePast& past, const PastOf& who) {
   text += fmt::format(": {}; rule {}\n", share_text(who), rules.empty() ? "-" : printable(rules));
   text += fmt::format("{} to {}, {}; {}\n", time_text(past.from_at), time_text(past.to_at),
                       servers_text(past), rules_text(past));
-  const std::uint64_t active = who.active_us() / std::max<std::size_t>(past.servers.size(), 1);
+  const std::uint64_t active = longest_activity(past, who.name());
   text += fmt::format("It got {} in {} requests, {} while it was active, for {}.\n",
                       size_text(bytes_of(who)), who.operations(), rate_text(bytes_of(who), active),
                       length_text(active));

@@ -29,6 +29,7 @@ class SpellWatchTest : public ::testing::Test {
     info->name = "job-1";
     info->declared = std::move(declared);
     reading_.info = std::move(info);
+    reading_.limit = {rate};
     reading_.jobid = "1";
     reading_.rule = std::make_shared<const std::string>("jobs");
   }
@@ -120,6 +121,23 @@ TEST_F(SpellWatchTest, AnotherShareOrRuleBeginsAnother) {
   run(1, milliseconds(500));
   EXPECT_THAT(ended_, SizeIs(2));
   EXPECT_EQ(watch_.open()[0].rule, "other");
+}
+
+TEST_F(SpellWatchTest, ACoordinatorsLimitIsNamedWhereItIsTheLowerOne) {
+  reading_.limit = {2000};
+  run(10, milliseconds(500));
+  EXPECT_EQ(watch_.open()[0].rate, 2000U);
+}
+
+TEST_F(SpellWatchTest, NoRateIsNamedWhereOperationsAreLimitedToo) {
+  auto declared = std::make_shared<stage::VirtualPfsConfig>();
+  declared->share.rate = {5000};
+  declared->share.operations = 10;
+  auto info = std::make_shared<stage::VirtualPfsInfo>(*reading_.info);
+  info->declared = std::move(declared);
+  reading_.info = std::move(info);
+  run(10, milliseconds(500));
+  EXPECT_EQ(watch_.open()[0].rate, 0U);
 }
 
 TEST_F(SpellWatchTest, ANumberThatIsUsedAgainHasASpellOfItsOwn) {

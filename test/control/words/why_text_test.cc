@@ -166,6 +166,24 @@ TEST_F(WhyText, ServersAreAddedUpAndTheSlowestIsNamed) {
   EXPECT_THAT(*text, HasSubstr("slowest: s1"));
 }
 
+TEST_F(WhyText, ServersThatItDoesNotUseMakeItNoQuicker) {
+  const auto text = why_text(site({answer("s0", {asked()}), answer("s1", {use("b", 1)}),
+                                   answer("s2", {}), answer("s3", {})}),
+                             "a");
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text, HasSubstr("It got 240.0 MiB in 240 requests, 4.0 MiB/s while it was active, "
+                               "for 60 s."));
+}
+
+TEST_F(WhyText, ALimitThatGivesFarMoreThanItGotIsNotTheOneThatHeldIt) {
+  control::PastOf a = asked();  // 4 MiB/s
+  a.set_held_limit_us(59 * kMicroseconds);
+  a.set_rate(40 << 20);
+  EXPECT_THAT(reason(a), HasSubstr("A limit (of its operations, or a coordinator's) held it"));
+  a.set_rate(4 << 20);
+  EXPECT_THAT(reason(a), HasSubstr("Its own limit, 4 MiB/s at each server, held it"));
+}
+
 // Two lanes hold a head each, all the time.
 TEST_F(WhyText, PartsAreNeverMoreThanTheTime) {
   control::PastOf a = asked();
