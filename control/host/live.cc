@@ -31,6 +31,12 @@ Result<std::unique_ptr<StateStore>> open(const std::string& path, std::string_vi
   return std::move(*journal);
 }
 
+// What is only told must not keep a data server's proxy from starting.
+std::string left_alone(std::string_view key, const vpfs::Error& error) {
+  return fmt::format("{}: {}; until then nothing is written to it, and a restart forgets", key,
+                     error.message);
+}
+
 bool is_same_journal(const std::string& one, std::string_view other) {
   std::error_code missing;
   return std::filesystem::equivalent(one, other, missing);
@@ -62,7 +68,8 @@ Result<Live> Live::load(std::shared_ptr<const HostConfig> file, const Handed* ha
   live.history.file = HistoryFile(std::move(*history));
   if (const auto read = live.history.file.load(*live.history.history, wall_clock_now(), notes);
       !read) {
-    return problem("control.history", read.error());
+    notes.push_back(left_alone("control.history", read.error()));
+    live.history = {};
   }
   if (handed != nullptr && config.history.empty()) {
     const std::string record(handed->offered.text("history"));
@@ -76,7 +83,8 @@ Result<Live> Live::load(std::shared_ptr<const HostConfig> file, const Handed* ha
   VPFS_TRY(ledger);
   live.history.ledger = LedgerFile(std::move(*ledger));
   if (const auto read = live.history.ledger.load(wall_clock_now(), notes); !read) {
-    return problem("control.ledger", read.error());
+    notes.push_back(left_alone("control.ledger", read.error()));
+    live.history.ledger = {};
   }
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
   live.calls->forget_inherited();

@@ -119,7 +119,7 @@ Result<StateStore::Loaded> Journal::load() {
   if (!read) {
     return fail(
         fmt::format("{}:{}: {}. Nothing was changed. Restore the file from a backup, or "
-                    "move it away to start without live rules",
+                    "move it away to start without what it keeps",
                     path_, read.error().number, read.error().problem));
   }
   if (read->lines.empty() && !bytes->empty()) {

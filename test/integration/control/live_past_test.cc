@@ -90,6 +90,22 @@ TEST(LivePast, ARestartForgetsNothingWithAFile) {
   EXPECT_TRUE(live.proxy().logs("control.history: "));
 }
 
+TEST(LivePast, DamagedFilesOfThePastKeepNoProxyFromStarting) {
+  const TemporaryDirectory folder;
+  const std::string history = folder.write("history", "0123abcd {}\n0123abcd {}\n");
+  const std::string ledger = folder.write("ledger", "no record\nof anything\n");
+  LiveProxy live(16, fmt::format("history: {}, ledger: {}", history, ledger));
+  EXPECT_TRUE(live.proxy().logs("control.history: " + history + ":1: "));
+  EXPECT_TRUE(live.proxy().logs("control.ledger: " + ledger));
+  ProxiedLink link = live.open();
+  live.serve(link, "a");
+  EXPECT_TRUE(comes_true([&] { return live.ctl({"why", "a"}).code == 0; }));
+  EXPECT_EQ(live.proxy().process().stop().code, 0);
+  EXPECT_EQ(read_text(history), "0123abcd {}\n0123abcd {}\n") << "it is left alone";
+  EXPECT_EQ(read_text(ledger), "no record\nof anything\n");
+  live.proxy().start();
+}
+
 TEST(LivePast, TheLedgerHasWhatALimitHeldAlsoAfterARestart) {
   const TemporaryDirectory folder;
   LiveProxy live(16, fmt::format("ledger: {}/ledger", folder.path().string()));
