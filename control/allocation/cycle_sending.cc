@@ -70,7 +70,8 @@ std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_repor
   cycle_has_caps_ = false;
   if (allocates) {
     for (std::size_t i = 0; i < kResources.size(); ++i) {
-      if (has_caps[i] || ledgers_[i].is_used()) {
+      const bool lacks_caps = source == Caps::before && of(settings_.capacity, i) > 0;
+      if (has_caps[i] || ledgers_[i].is_used() || lacks_caps) {
         cap_rows(i, source);
       } else {
         std::ranges::fill(caps_[i], kNoCap);
@@ -265,7 +266,12 @@ void CycleState::cap_rows(std::size_t resource, Caps source) {
   bool has_any = false;
   for (std::size_t i = 0; i < rows; ++i) {
     std::uint64_t cap = kNoCap;
-    if (source == Caps::before) cap = ledger.settled(ids[i]);
+    if (source == Caps::before) {
+      cap = ledger.settled(ids[i]);
+      // A new pair may have what is free.
+      const bool is_new = cap == kNoCap && capacity > 0;
+      if (is_new && (all_take_caps_ || takes_caps(i, resource))) cap = most;
+    }
     if (source == Caps::granted) {
       const std::optional<std::uint64_t>& grant = of(grants_[i], resource);
       if (all_take_caps_ || takes_caps(i, resource)) {

@@ -260,6 +260,28 @@ TEST_F(CycleStateTest, CapsStayWhenThePolicyCannotDivide) {
   EXPECT_EQ(state_->policy_problem(), "");
 }
 
+TEST_F(CycleStateTest, WhatBeginsWhileThePolicyCannotDivideGetsWhatIsFree) {
+  const StageId first = add("s1", "a");
+  grant_bytes({{"a", 700}});
+  begin_and_answer();
+  policy_->problem = "no floor";
+  const StageId second = add("s2", "b");
+  begin_and_answer();
+  EXPECT_EQ(bytes(first), 700U);
+  EXPECT_EQ(bytes(second), 300U);
+  const StageId third = add("s3", "c");
+  begin_and_answer();
+  EXPECT_EQ(bytes(third), 0U);
+  EXPECT_EQ(state_->in_force().bytes, 1000U);
+}
+
+TEST_F(CycleStateTest, NoneIsWithoutACapIfThePolicyNeverDivided) {
+  policy_->problem = "no floor";
+  const StageId stage = add("s1", "a");
+  begin_and_answer();
+  EXPECT_EQ(bytes(stage), 1000U);
+}
+
 TEST_F(CycleStateTest, FourMessagesMakeACycleAsWell) {
   const StageId stage = add("s1", "a");
   grant_bytes({{"a", 500}});
