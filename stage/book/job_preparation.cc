@@ -36,6 +36,7 @@ BookPreparation::Problem BookPreparation::check(StartJob start) {
     return problem(ProblemCode::unavailable, "",
                    fmt::format("{} jobs are registered already", state_.jobs.size()));
   }
+  bool promises = false;
   if (!start.words.empty()) {
     LiveRule rule = rule_of_job(start.job.jobid, start.words, at_, change_.operation.who);
     if (Problem found = name_problem(rule.text, RuleOrigin::job)) return found;
@@ -48,9 +49,10 @@ BookPreparation::Problem BookPreparation::check(StartJob start) {
     auto made = read(rule.text, context_for(rule.text.words));
     if (!made) return std::move(made.error());
     start.words = std::move(made->text.words);
+    promises = may_promise(rule.text);
   }
   change_.operation.what = std::move(start);
-  return std::nullopt;
+  return promises ? promise_problem() : std::nullopt;
 }
 
 BookPreparation::Problem BookPreparation::check(const StopJob& stop) {

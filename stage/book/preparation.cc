@@ -280,6 +280,7 @@ BookPreparation::Problem BookPreparation::check(StartRule start) {
   start.rule = std::move(rule->text);
   if (rule->until) start.until = rule->until;
   if (Problem found = time_problem(start.until, "for")) return found;
+  const bool promises = may_promise(start.rule);
   if (start.origin == RuleOrigin::administrator) {
     // It goes first, and the others stay as they are: no trial is needed.
     const LiveRule made = {.text = start.rule, .until = start.until};
@@ -289,7 +290,7 @@ BookPreparation::Problem BookPreparation::check(StartRule start) {
                                    .after = line_of(made)});
   }
   change_.operation.what = std::move(start);
-  return std::nullopt;
+  return promises ? promise_problem() : std::nullopt;
 }
 
 BookPreparation::Problem BookPreparation::check(ChangeRule change) {
@@ -319,7 +320,7 @@ BookPreparation::Problem BookPreparation::check(ChangeRule change) {
   }
   change_.operation.what = std::move(change);
   if (is_started_rule(rule)) find_differences();
-  return std::nullopt;
+  return may_promise(text) ? promise_problem() : std::nullopt;
 }
 
 // The share of a virtual PFS that is the file's, or that an applied set declares.
@@ -370,9 +371,11 @@ BookPreparation::Problem BookPreparation::change_share(const std::string& name,
         "the rule '{}' sends to the virtual PFS '{}', as others may: its share is changed", name,
         made.virtual_pfs));
   }
+  const Share& becomes = share->share.share;
+  const bool promises = becomes.latency > Duration::zero() || becomes.finish_bytes.count > 0;
   change_.operation.what = std::move(made);
   find_differences();
-  return std::nullopt;
+  return promises ? promise_problem() : std::nullopt;
 }
 
 BookPreparation::Problem BookPreparation::check(const ChangeShare& change) {

@@ -52,6 +52,12 @@ class BookPreparation {
   [[nodiscard]] BookProblem unknown(const std::string& name) const;
   // Every rule of the set must be right, and no other rule may come to grief.
   [[nodiscard]] Problem set_problem(const LiveSet& set) const;
+  // No rule may come to grief by what the operation promises. REQUIRES: it can be carried out.
+  [[nodiscard]] Problem promise_problem() const;
+  // What is not in force now, and what would not be.
+  [[nodiscard]] std::vector<Suspended> suspended_now() const;
+  [[nodiscard]] std::vector<Suspended> suspended_with(const LiveSet& set,
+                                                      const BookState& state) const;
   Problem change_share(const std::string& name, const ChangeRule& change);
 
   [[nodiscard]] std::expected<ReadRule, BookProblem> read(const RuleText& rule,

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "stage/book/preparation.h"
 #include "stage/book/rule_set_file.h"
 #include "stage/config/live_words.h"
@@ -17,14 +18,35 @@
 
 namespace vpfs::stage {
 
-BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const {
+std::vector<Suspended> BookPreparation::suspended_now() const {
+  if (known_.suspended != nullptr) return *known_.suspended;
+  return Composer(parse_).compose(file_, state_).suspended;
+}
+
+std::vector<Suspended> BookPreparation::suspended_with(const LiveSet& set,
+                                                       const BookState& state) const {
   Composer composer = known_.composer == nullptr ? Composer(parse_) : *known_.composer;
-  const std::vector<Suspended> before =
-      known_.suspended == nullptr ? composer.compose(file_, state_).suspended : *known_.suspended;
   composer.forget_promises();
-  const Composer::Composed after = composer.compose(file_, set, state_, known_.read);
-  const std::vector<Suspended> newly = newly_suspended(before, after.suspended);
-  for (const Suspended& each : after.suspended) {
+  return composer.compose(file_, set, state, known_.read).suspended;
+}
+
+BookPreparation::Problem BookPreparation::promise_problem() const {
+  BookState trial = state_;
+  const std::optional<std::string> failed = change(trial, change_.operation);
+  VPFS_ASSERT(!failed);
+  const std::vector<Suspended> after = suspended_with(administrators_of(trial), trial);
+  for (const Suspended& each : newly_suspended(suspended_now(), after)) {
+    // Rules that are made here go before the coordinator's.
+    if (each.origin == RuleOrigin::coordinator) continue;
+    return invalid(each.place, fmt::format("'{}' would not be in force: {}", each.name, each.text));
+  }
+  return std::nullopt;
+}
+
+BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const {
+  const std::vector<Suspended> after = suspended_with(set, state_);
+  const std::vector<Suspended> newly = newly_suspended(suspended_now(), after);
+  for (const Suspended& each : after) {
     // Rules that are made here go before the coordinator's.
     if (each.origin == RuleOrigin::coordinator) continue;
     const bool is_new = std::ranges::find(newly, each) != newly.end();
