@@ -16,13 +16,14 @@ bool AllocatedLimit::set(std::uint64_t rate, std::uint64_t burst, const TokenBuc
                          TimePoint now) {
   rate = std::min(rate, Share::kMaxRate);
   const bool was_set = std::exchange(is_set_, true);
-  const std::uint64_t fill = std::max<std::uint64_t>(rate, 1);
   if (std::exchange(is_new_, false)) {
-    bucket_ = first != nullptr ? *first : TokenBucket(fill, burst);
+    bucket_ = first != nullptr ? *first : TokenBucket(std::max<std::uint64_t>(rate, 1), burst);
     rate_ = first != nullptr ? first->rate() : 0;
     stopped_ = now;
   }
   if (rate == rate_ && burst == bucket_.depth()) return !was_set;
+  // A bucket does not fill while it is stopped. At a rate of 1 it could not say how empty it is.
+  const std::uint64_t fill = rate > 0 ? rate : bucket_.rate();
   bucket_.refit(fill, burst, filled_until(now), now);
   if (rate == 0) stopped_ = now;
   rate_ = rate;

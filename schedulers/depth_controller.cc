@@ -131,6 +131,12 @@ DepthController::DepthController(Settings settings) : settings_(settings) {
   set_low_step(kFineStep);
 }
 
+void DepthController::begin_with(std::uint32_t found) {
+  level(Phase::base) = {.depth = std::clamp(found, settings_.least, settings_.most)};
+  set_up_step(kDoubling);
+  set_low_step(kFineStep);
+}
+
 void DepthController::set_up_step(std::uint32_t percent) {
   up_step_ = percent;
   const std::uint32_t base = base_depth();
@@ -264,7 +270,8 @@ DepthController::Phase DepthController::next_phase(TimePoint now) {
   if (phase_ != Phase::base || !level(Phase::base).known()) return Phase::base;
   const std::uint32_t base = base_depth();
   const bool up = level(Phase::up).depth > base && now >= next_up_;
-  const bool low = level(Phase::low).depth < base && now >= next_low_ && up_step_ == kFineStep;
+  const bool is_fine = up_step_ == kFineStep || base == settings_.most;
+  const bool low = level(Phase::low).depth < base && now >= next_low_ && is_fine;
   if (!up && !low) return Phase::base;
   low_is_due_ = !(low && (!up || low_is_due_));
   return low_is_due_ ? Phase::up : Phase::low;

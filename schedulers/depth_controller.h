@@ -61,10 +61,8 @@ class DepthController {
   // The same without probes.
   [[nodiscard]] std::uint32_t base_depth() const { return level(Phase::base).depth; }
 
-  // Begins with the depth that a controller before it has found.
-  void begin_with(std::uint32_t found) {
-    level(Phase::base).depth = std::clamp(found, settings_.least, settings_.most);
-  }
+  // Measures from the depth on that a controller before it has found. REQUIRES: nothing was sent.
+  void begin_with(std::uint32_t found);
 
   // `now` never goes back. A request was sent; `outstanding` includes it.
   void dispatched(std::uint32_t outstanding, TimePoint now);

@@ -141,6 +141,12 @@ void RateLimits::end_backlog(AppId app) {
   --of.queues;
 }
 
+void RateLimits::give_up(AppId app, User user) {
+  if (users_ < 2 || !limited(app)) return;
+  limits_[index(app)].turns.give_up(user);
+  if (index(app) < metadata_.size()) metadata_[index(app)].turns.give_up(user);
+}
+
 TimePoint RateLimits::in_turn(AppId app, User user, const Turns::Ready& ready, TimePoint now) {
   if (!limited(app)) return std::max(ready.share, ready.allocated);
   return limits_[index(app)].turns.allowed_at(user, ready, now);

@@ -123,6 +123,8 @@ class RateLimits {
   // backlog keeps no tokens from before it began.
   void begin_backlog(AppId app, TimePoint now);
   void end_backlog(AppId app);
+  // The head of a user's queue of a limited flow was withdrawn, so it no longer claims its tokens.
+  void give_up(AppId app, User user);
 
   // The tokens of a flow, those of a coordinator's limits among them, for a successor. A limit that
   // the flow has not over there is left out. Users then place the heads of the flow again.

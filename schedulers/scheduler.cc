@@ -148,6 +148,16 @@ void Scheduler::charge(Class& one, Cost cost, TimePoint now) {
   class_time_ = 0;
 }
 
+// Adds to what the class owes. It had no turn, so neither v nor its wait changes.
+void Scheduler::charge_beside(Class& one, Cost cost) {
+  StartTag& start = one.start;
+  if (one.policy->queued() == 0) start.end_backlog();
+  const StartTag::Tag begin = std::max(start.tag, class_time_);
+  const StartTag::Tag latest = class_time_ + start.amount_of(kMaxCost);
+  const StartTag::Tag tag = std::min(begin + start.next_amount(std::min(cost, kMaxCost)), latest);
+  start.tag = std::max(start.tag, tag);
+}
+
 void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
   Class& of = class_of(request);
   of.policy->complete(request, cost, now);
@@ -163,7 +173,9 @@ void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
 
 void Scheduler::charge_more(const IoRequest& request, Excess more, TimePoint now) {
   limits_.take_more(request, more.size, now);
-  class_of(request).policy->charge_more(request, more.cost);
+  Class& of = class_of(request);
+  of.policy->charge_more(request, more.cost);
+  if (has_classes()) charge_beside(of, more.cost);
 }
 
 void Scheduler::withdraw(IoRequest& request, TimePoint now) {
@@ -175,7 +187,7 @@ void Scheduler::withdraw(IoRequest& request, TimePoint now) {
 void Scheduler::let_pass(IoRequest& request, TimePoint now) {
   Class& of = class_of(request);
   of.policy->let_pass(request, now);
-  if (has_classes()) charge(of, request.cost, now);
+  if (has_classes()) charge_beside(of, request.cost);
 }
 
 Result<void> Scheduler::set_share(AppId app, const Share& share, TimePoint now) {

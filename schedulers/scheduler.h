@@ -200,6 +200,7 @@ class Scheduler {
   [[nodiscard]] bool goes_before(const Class& one, const Class& earlier, TimePoint now) const;
   [[nodiscard]] bool starves(const Class& one, TimePoint now) const;
   void charge(Class& one, Cost cost, TimePoint now);
+  void charge_beside(Class& one, Cost cost);
   void add_class(std::unique_ptr<Policy> policy, std::uint32_t share);
 
   DepthGate gate_;

@@ -4,7 +4,7 @@
 namespace vpfs {
 
 void Scheduler::save_all(TimePoint now, SavedState& to) {
-  if (controller_) to.set("depth", std::uint64_t{controller_->depth()});
+  if (controller_) to.set("depth", std::uint64_t{controller_->base_depth()});
   StateWriter mine(to);
   mine("class_time", class_time_);
   SavedState::Values classes;

@@ -23,6 +23,11 @@ class Turns {
   // by a user that has room for the request.
   [[nodiscard]] TimePoint allowed_at(std::uint8_t user, const Ready& ready, TimePoint now);
   void take(std::uint8_t user);
+  // The request with which the user was refused has gone, and took nothing.
+  void give_up(std::uint8_t user) {
+    refused_ &= ~bit(user);
+    if ((refused_ & ~served_) == 0) claimed_ = claimed_allocated_ = TimePoint::min();
+  }
   void leave(std::uint8_t user) {
     served_ &= ~bit(user);
     refused_ &= ~bit(user);
@@ -42,6 +47,8 @@ class Turns {
   }
 
  private:
+  static constexpr Duration kLookAgain = std::chrono::milliseconds(100);
+
   [[nodiscard]] static std::uint64_t bit(std::uint8_t user) { return std::uint64_t{1} << user; }
 
   // Sets of users.
@@ -68,7 +75,8 @@ inline TimePoint Turns::allowed_at(std::uint8_t user, const Ready& ready, TimePo
   const bool others_wait = (refused_ & ~served_ & ~own) != 0;
   if (!had_its_turn || !others_wait) return at;
   const TimePoint claimed = std::max(claimed_, std::min(claimed_allocated_, ready.passes));
-  if (claimed > now) return claimed;
+  // Nothing tells when the other one gives up.
+  if (claimed > now) return std::min(claimed, now + kLookAgain);
   const bool gave_way = (polite_ & own) != 0 && polite_at_ < now;
   if (gave_way) return at;
   polite_ |= own;

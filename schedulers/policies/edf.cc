@@ -337,6 +337,13 @@ void Edf::withdraw(IoRequest& request, TimePoint now) {
   }
 }
 
+void Edf::let_pass(IoRequest& request, TimePoint now) {
+  Flow& flow = flows_.of(request);
+  if (flow.promised) flow.bucket.take(request.cost, std::max(time_of(request.tag), flow.since));
+  withdraw(request, now);
+  if (!flow.queue.empty()) place(std::to_underlying(request.app), now);
+}
+
 WaitReason Edf::why_waiting(AppId app, TimePoint now) const {
   const auto index = std::to_underlying(app);
   const Flow& flow = flows_[index];

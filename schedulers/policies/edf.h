@@ -60,6 +60,7 @@ class Edf final : public Policy {
   void dispatch(IoRequest& request, TimePoint now) override;
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
+  void let_pass(IoRequest& request, TimePoint now) override;
   // An unchanged promise goes on as it was given.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;

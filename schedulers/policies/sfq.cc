@@ -356,6 +356,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   siblings_.left(index, 1, now);
   if (was_head) take_out(index);
+  if (was_head && flow.has_limit) limits_.give_up(request.app, user_);
   if (flow.queue.empty()) {
     end_queue(flow, index, flow.account.outstanding > 0, now);
   } else if (was_head) {

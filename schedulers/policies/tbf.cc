@@ -199,6 +199,7 @@ void Tbf::withdraw(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_.of(request);
   const bool was_head = flows_.withdraw(flow, request, now);
+  if (was_head) limits_.give_up(request.app, user_);
   if (flow.queue.empty()) {
     take_out(flow, index);
     if (flow.in_backlog) tell_backlog(index, now);

@@ -195,6 +195,22 @@ TEST_P(AllocatedLimits, NoChangeGivesABurst) {
   EXPECT_LE(send(), 108 * kKiB);
 }
 
+TEST(AllocatedLimit, AStopKeepsWhateverIsMissing) {
+  constexpr std::uint64_t kRate = 100'000'000;
+  constexpr std::uint64_t kBurst = 16 * kGiB;
+  TimePoint now = TimePoint{} + 1h;
+  AllocatedLimit limit;
+  EXPECT_TRUE(limit.set(kRate, kBurst, nullptr, now));
+  limit.take(kBurst, now);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(limit.set(0, kBurst, nullptr, now));
+    EXPECT_EQ(limit.ready_at(1), kNever);
+    now += 1s;
+    EXPECT_TRUE(limit.set(kRate, kBurst, nullptr, now));
+    EXPECT_EQ(limit.ready_at(kRate), now + 1s) << "nothing came while it was stopped";
+  }
+}
+
 TEST_P(AllocatedLimits, ALiftedLimitIsNotRefilledByBeingSetAgain) {
   make();
   set_hold(24h);

@@ -192,6 +192,18 @@ TEST(DepthController, DemandOnAndOffNeitherCollapsesNorGrowsTheDepth) {
   }
 }
 
+TEST(DepthController, GoesOnFromTheDepthThatOneBeforeItHasFound) {
+  const Server server = {.parallelism = 16, .service = 2ms};
+  for (const std::uint32_t found : {0U, 4U, 16U, 64U, 1024U}) {
+    DepthController controller({});
+    controller.begin_with(found);
+    EXPECT_EQ(controller.depth(), std::max(found, 1U));
+    DepthSimulation simulation(server, {}, 1, &controller);
+    simulation.run(40s);
+    EXPECT_NEAR(controller.base_depth(), 18, 6) << found;
+  }
+}
+
 // Clients that wait for each reply show nothing about the server, so the learned depth stays.
 TEST(DepthController, KeepsItsDepthWhileFewAreInFlight) {
   DepthController controller({});

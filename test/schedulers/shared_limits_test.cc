@@ -323,6 +323,34 @@ TEST_P(SharedLimits, TheTimeToAskAgainIsRightWhenAnotherLaneTookTheTokens) {
   EXPECT_NE(lanes[0]->next(TimePoint{} + 3s + 1ns).request, nullptr);
 }
 
+TEST_P(SharedLimits, ALaneClaimsNothingForARequestThatWasWithdrawn) {
+  RateLimits limits;
+  const Share share = {.rate = {100 * kKiB}, .burst = {4 * kMiB}};
+  std::vector<std::unique_ptr<Scheduler>> lanes;
+  for (int lane = 0; lane < 2; ++lane) {
+    lanes.push_back(make_scheduler(GetParam(), kSettings, &limits).value());
+    ASSERT_TRUE(lanes.back()->set_share(AppId{0}, share, {}).has_value());
+  }
+  TimePoint now = TimePoint{} + 1s;
+  const auto request_of = [&](std::uint64_t size) {
+    return IoRequest{.size = {size}, .cost = size, .arrival = now};
+  };
+  IoRequest first = request_of(4 * kMiB);
+  IoRequest large = request_of(4 * kMiB);
+  IoRequest small = request_of(4 * kKiB);
+  lanes[0]->enqueue(first, now);
+  ASSERT_EQ(lanes[0]->next(now).request, &first);
+  lanes[1]->enqueue(large, now);
+  EXPECT_GT(lanes[1]->next(now).until, now + 40s);
+  lanes[0]->enqueue(small, now);
+  now += 50ms;
+  const Scheduler::Decision later = lanes[0]->next(now);
+  EXPECT_EQ(later.request, nullptr) << "it is the turn of the other lane";
+  EXPECT_LE(later.until, now + 100ms);
+  lanes[1]->withdraw(large, now);
+  EXPECT_EQ(lanes[0]->next(later.until).request, &small);
+}
+
 TEST(RateLimits, FlowsWithoutALimitTakeNoMemory) {
   RateLimits limits;
   const auto scheduler = make_scheduler("sfq", {}, &limits).value();

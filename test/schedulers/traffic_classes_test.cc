@@ -341,6 +341,51 @@ TEST_F(TrafficClassesTest, ARequestLargerThanTheDepthLeavesRoomForOthersInEveryM
   }
 }
 
+TEST_F(TrafficClassesTest, WhatPassesTakesNoTurnFromItsClass) {
+  scheduler_ = make("sfq", {.requests = 1000}, make_classes(Mode::strict, {1, 1}, 10ms));
+  share(0, {});
+  share(1, {});
+  const IoRequest& waits = add(1, 1);
+  bool is_sent = false;
+  for (int i = 0; i < 20 && !is_sent; ++i) {
+    (void)add(0, 0);
+    IoRequest& passes = add(1, 1);
+    now_ += 1ms;
+    scheduler_->let_pass(passes, now_);
+    is_sent = send() == &waits;
+  }
+  EXPECT_TRUE(is_sent);
+  EXPECT_EQ(now_, TimePoint{} + 10ms);
+}
+
+TEST_F(TrafficClassesTest, AnApportionedClassOwesWhatWasLetPass) {
+  scheduler_ = make("sfq", {.requests = 1000}, make_classes(Mode::apportion, {1, 1}));
+  share(0, {});
+  share(1, {});
+  for (int i = 0; i < 20; ++i) {
+    (void)add(0, 0);
+    (void)add(1, 1);
+  }
+  for (int i = 0; i < 10; ++i) scheduler_->let_pass(add(0, 0), now_);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(send()->traffic_class, 1) << i;
+  EXPECT_EQ(send()->traffic_class, 0);
+}
+
+TEST_F(TrafficClassesTest, AnApportionedClassIsChargedWhatItsReadsDidMore) {
+  scheduler_ = make("sfq", {.requests = 1000}, make_classes(Mode::apportion, {1, 1}));
+  share(0, {});
+  share(1, {});
+  for (int i = 0; i < 20; ++i) {
+    (void)add(0, 0);
+    (void)add(1, 1);
+  }
+  IoRequest* const first = send();
+  ASSERT_EQ(first->traffic_class, 0);
+  scheduler_->charge_more(*first, {.cost = 9000, .size = {9000}}, now_);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(send()->traffic_class, 1) << i;
+  EXPECT_EQ(send()->traffic_class, 0);
+}
+
 TEST_F(TrafficClassesTest, StatusSpeaksOfAFlowInAllClasses) {
   scheduler_ = make("sfq", {.requests = 2}, make_classes(Mode::strict, {1, 1}, 10ms));
   share(0, {.rate = {1'000'000}, .burst = {1000}});

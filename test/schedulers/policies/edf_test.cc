@@ -68,6 +68,20 @@ TEST(Edf, TheEarliestDeadlineGoesFirst) {
   EXPECT_EQ(scheduler->next({}).request, nullptr);
 }
 
+TEST(Edf, WhatIsLetPassTakesTokensOfItsCurve) {
+  const auto scheduler = make_scheduler("edf", settings_of(1, 1000)).value();
+  EXPECT_TRUE(scheduler->set_share(AppId{0}, curve(1000, 1000, 100ms), {}));
+  std::array<IoRequest, 3> requests;
+  for (IoRequest& each : requests) {
+    each.cost = 300;
+    scheduler->enqueue(each, {});
+  }
+  scheduler->let_pass(requests[1], {});
+  scheduler->let_pass(requests[0], {});
+  EXPECT_EQ(scheduler->report(AppId{0}, {}).integer("tokens"), 400);
+  EXPECT_EQ(scheduler->next({}).request, &requests[2]);
+}
+
 TEST(Edf, APromiseCountsWhatMayBeAheadAtTheServer) {
   PromiseSimulation by_requests(settings_of(4, 1000), kEdfCapacity, 1);
   EXPECT_TRUE(by_requests.set_share(0, curve(2000, 1000, 6ms)));
