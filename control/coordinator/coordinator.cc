@@ -285,11 +285,13 @@ void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
     });
   }
   if (request.has_site()) {
-    if (auto why = why_outdated(request.site())) {
+    const std::uint64_t known = std::max(parent_->term(), site_term_);
+    if (auto why = control::why_outdated(request.site(), known)) {
       control::Envelope answer;
       *answer.mutable_error() = std::move(*why);
       return done(std::move(answer));
     }
+    site_term_ = std::max(site_term_, request.site().term());
     return site_->take_on(request.site(), [done](std::vector<std::string> warnings) {
       control::Envelope answer;
       control::Ack& ack = *answer.mutable_ack();
@@ -302,19 +304,6 @@ void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
   *answer.mutable_error() =
       make_error(control::Error::UNSUPPORTED, "", "an aggregator does not know that message");
   done(std::move(answer));
-}
-
-// As cycles, the rules of a former leader are refused.
-std::optional<control::Error> Coordinator::why_outdated(const control::Site& site) {
-  const std::uint64_t known = std::max(parent_->term(), site_term_);
-  if (site.term() != 0 && site.term() < known) {
-    return make_error(
-        control::Error::OUTDATED, "term",
-        fmt::format("this site is of term {}, and one that leads in term {} was heard of",
-                    site.term(), known));
-  }
-  site_term_ = std::max(site_term_, site.term());
-  return std::nullopt;
 }
 
 void Coordinator::serve_part() {

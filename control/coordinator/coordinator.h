@@ -114,7 +114,6 @@ class Coordinator final : private StageLinks::StageHandler, private ParentLink::
   [[nodiscard]] std::string cost_model_to_tell() const override;
   void led(bool is_led) override;
   void ask(const control::Envelope& request, ParentLink::Done done) override;
-  [[nodiscard]] std::optional<control::Error> why_outdated(const control::Site& site);
   void serve_part();
   // Whether the one that leads is out of reach.
   void look_whether_cut_off();

@@ -57,12 +57,7 @@ std::expected<void, Error> Administration::site_arrived(const Site& request) {
 }
 
 std::optional<Error> Administration::why_outdated(const Site& request) const {
-  const std::uint64_t known = std::max(site_term_, term_ == nullptr ? 0 : term_());
-  if (request.term() == 0 || request.term() >= known) return std::nullopt;
-  return make_error(Error::OUTDATED, "term",
-                    fmt::format("this site is of term {}, and one that leads in term {} was "
-                                "heard of",
-                                request.term(), known));
+  return control::why_outdated(request, std::max(site_term_, term_ == nullptr ? 0 : term_()));
 }
 
 // Look-ups take seconds, and the connection that brought the site may have ended since.

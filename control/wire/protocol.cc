@@ -44,6 +44,14 @@ Error make_error(Error::Code code, std::string place, std::string text) {
   return error;
 }
 
+std::optional<Error> why_outdated(const Site& site, std::uint64_t known) {
+  if (site.term() == 0 || site.term() >= known) return std::nullopt;
+  return make_error(Error::OUTDATED, "term",
+                    fmt::format("this site is of term {}, and one that leads in term {} was "
+                                "heard of",
+                                site.term(), known));
+}
+
 Error taken_over() {
   return make_error(Error::UNAVAILABLE, kTakenOver,
                     "another process has just taken over: ask again");

@@ -26,6 +26,9 @@ struct Versions {
 // that of this error alone.
 inline constexpr const char* kTakenOver = "upgrade";
 [[nodiscard]] Error taken_over();
+// The refusal of a site whose sender led before another one: `known` is the newest term that was
+// heard of. Nothing: it is not outdated.
+[[nodiscard]] std::optional<Error> why_outdated(const Site& site, std::uint64_t known);
 // "place: text", as one short line.
 [[nodiscard]] std::string describe(const Error& error);
 
