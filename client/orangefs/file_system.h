@@ -266,10 +266,18 @@ class FileSystem {
       std::vector<orangefs::Handle> datafiles);
   [[nodiscard]] net::Task<Result<void>> move(Directory& source, std::string name, Directory& target,
                                              std::string new_name, orangefs::Handle moved);
-  // Whether rename() may replace an object: both are directories, and it is empty, or neither is.
-  [[nodiscard]] net::Task<Result<void>> check_replaceable(orangefs::Handle replaced,
-                                                          const orangefs::Attributes& old_object,
-                                                          orangefs::Handle moved);
+  // Lets rename() replace an object: neither is a directory, or both are and the server destroys
+  // the old one, which it refuses if that has entries. So a directory with entries keeps its name,
+  // even if the caller may not read it, or another client has just made an entry.
+  [[nodiscard]] net::Task<Result<void>> make_replaceable(Directory& source, Directory& target,
+                                                         orangefs::Handle replaced,
+                                                         const orangefs::Attributes& old_object,
+                                                         orangefs::Handle moved);
+  // EACCES if its server would not let the caller change its entries.
+  [[nodiscard]] net::Task<Result<void>> check_changeable(Directory& directory);
+  // Gives the name back to what it led to before, or takes it away if that is destroyed.
+  [[nodiscard]] net::Task<> undo_redirect(Directory& target, std::string new_name,
+                                          orangefs::Handle before, bool destroyed);
   [[nodiscard]] net::Task<Result<void>> replace(Directory& source, std::string name,
                                                 Directory& target, std::string new_name,
                                                 orangefs::Handle moved, orangefs::Handle replaced,

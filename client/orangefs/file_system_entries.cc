@@ -291,9 +291,10 @@ net::Task<Result<void>> FileSystem::move(Directory& source, std::string name, Di
   co_return Result<void>();
 }
 
-net::Task<Result<void>> FileSystem::check_replaceable(orangefs::Handle replaced,
-                                                      const orangefs::Attributes& old_object,
-                                                      orangefs::Handle moved) {
+net::Task<Result<void>> FileSystem::make_replaceable(Directory& source, Directory& target,
+                                                     orangefs::Handle replaced,
+                                                     const orangefs::Attributes& old_object,
+                                                     orangefs::Handle moved) {
   const Result<orangefs::Attributes> new_object = co_await get_attributes(session_, moved);
   VPFS_CO_TRY(new_object);
   const bool is_directory = old_object.type == orangefs::ObjectType::directory;
@@ -303,7 +304,37 @@ net::Task<Result<void>> FileSystem::check_replaceable(orangefs::Handle replaced,
                  is_directory ? std::errc::is_a_directory : std::errc::not_a_directory));
   }
   if (!is_directory) co_return Result<void>();
-  co_return co_await check_empty(replaced);
+  Result<void> good = co_await check_empty(replaced);
+  if (good) good = co_await check_changeable(source);
+  if (good) good = co_await check_changeable(target);
+  if (!good) co_return good;
+  good = co_await destroy_object(target, replaced);
+  if (!good && is_missing(good.error())) co_return Result<void>();
+  co_return good;
+}
+
+net::Task<Result<void>> FileSystem::check_changeable(Directory& directory) {
+  const auto may_change = [&directory] {
+    constexpr std::uint32_t kNeeded = orangefs::kCapWrite | orangefs::kCapExecute;
+    return (directory.attributes->capability.op_mask & kNeeded) == kNeeded;
+  };
+  if (!may_change() && directory.cached) {
+    Result<Directory> fresh = co_await fresh_directory(directory.handle);
+    VPFS_CO_TRY(fresh);
+    directory = std::move(*fresh);
+  }
+  if (may_change()) co_return Result<void>();
+  co_return std::unexpected(
+      error_of("rename: a directory may not be changed", std::errc::permission_denied));
+}
+
+net::Task<> FileSystem::undo_redirect(Directory& target, std::string new_name,
+                                      orangefs::Handle before, bool destroyed) {
+  if (destroyed) {
+    (void)co_await leave(target, std::move(new_name));
+  } else {
+    (void)co_await redirect(target, std::move(new_name), before);
+  }
 }
 
 net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name, Directory& target,
@@ -314,28 +345,34 @@ net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name,
     co_return std::unexpected(std::move(old_object.error()));
   }
   if (old_object) {
-    Result<void> good = co_await check_replaceable(replaced, *old_object, moved);
+    Result<void> good = co_await make_replaceable(source, target, replaced, *old_object, moved);
     if (!good) co_return good;
   } else {
     old_object = orangefs::Attributes{};  // a name without an object may be replaced
   }
+  const bool destroyed = old_object->type == orangefs::ObjectType::directory;
   Result<orangefs::Handle> changed = co_await redirect(target, new_name, moved);
   VPFS_CO_TRY(changed);
   const orangefs::Handle gone = *changed;
+  if (gone != replaced && gone != moved) {  // another client was faster
+    old_object = co_await get_attributes(session_, gone);
+    const bool is_file = old_object && old_object->type != orangefs::ObjectType::directory;
+    if (destroyed || !is_file) {
+      co_await undo_redirect(target, std::move(new_name), gone, false);
+      co_return std::unexpected(error_of("rename: the new name leads elsewhere by now",
+                                         std::errc::no_such_file_or_directory));
+    }
+  }
   const Result<std::optional<orangefs::Handle>> left = co_await leave(source, std::move(name));
   if (!left) {
     // Both names lead to the object now. A retry of the change would hide what it replaced.
     if (!is_transport_error(left.error()) && gone != moved) {
-      (void)co_await redirect(target, std::move(new_name), gone);
+      co_await undo_redirect(target, std::move(new_name), gone, destroyed);
     }
     co_return std::unexpected(left.error());
   }
   // A retry finds the new handle in place; what the first attempt replaced is unknown.
-  if (gone == moved) co_return Result<void>();
-  if (gone != replaced) {  // another client was faster
-    old_object = co_await get_attributes(session_, gone);
-    if (!old_object) co_return std::unexpected(std::move(old_object.error()));
-  }
+  if (gone == moved || destroyed) co_return Result<void>();
   if (keep && keep(gone, last_name(target))) co_return Result<void>();
   co_return co_await destroy_all(target, gone, std::move(*old_object));
 }

@@ -107,6 +107,14 @@ TEST_F(Callers, ARenameThatIsRefusedLeavesTheNamesAsTheyWere) {
   EXPECT_EQ(run_task(loop_, bob.lookup(*own, "old")).value_or(0), *in_the_way);
   EXPECT_EQ(problem(run_task(loop_, bob.stat(*in_the_way))), 0);
   EXPECT_EQ(run_task(loop_, bob.lookup(*shared, "file")).value_or(0), *file);
+
+  const auto directory = run_task(loop_, alice.mkdir(*shared, "directory", 0755));
+  const auto empty = run_task(loop_, bob.mkdir(*own, "empty", 0755));
+  ASSERT_TRUE(directory && empty);
+  EXPECT_EQ(problem(run_task(loop_, bob.rename(*shared, "directory", *own, "empty"))), EACCES);
+  EXPECT_EQ(run_task(loop_, bob.lookup(*own, "empty")).value_or(0), *empty);
+  EXPECT_EQ(problem(run_task(loop_, bob.stat(*empty))), 0);
+  EXPECT_EQ(run_task(loop_, bob.lookup(*shared, "directory")).value_or(0), *directory);
 }
 
 TEST_F(Callers, SupplementaryGroupsCount) {

@@ -126,6 +126,26 @@ TEST_F(NameSpace, ReplacingChecksWhatIsReplaced) {
   EXPECT_EQ(problem(run_task(loop_, fs_->stat(empty_))), ENOENT);
 }
 
+TEST_F(NameSpace, ADirectoryWithEntriesIsNotReplacedEvenIfTheCallerCannotReadIt) {
+  FileSystem alice = fs_->as(std::make_shared<const Caller>(Caller{.uid = 1001, .gid = 100}));
+  const auto top = run_task(loop_, alice.mkdir(root_, "top", 0700));
+  ASSERT_TRUE(top);
+  const auto full = run_task(loop_, alice.mkdir(*top, "full", 0300));
+  const auto moved = run_task(loop_, alice.mkdir(*top, "moved", 0700));
+  const auto unreadable = run_task(loop_, alice.mkdir(*top, "unreadable", 0300));
+  ASSERT_TRUE(full && moved && unreadable);
+  const auto file = run_task(loop_, alice.create(*full, "file", 0600));
+  ASSERT_TRUE(file);
+  EXPECT_EQ(problem(run_task(loop_, alice.rename(*top, "moved", *top, "full"))), ENOTEMPTY);
+  EXPECT_EQ(run_task(loop_, alice.lookup(*top, "full")).value_or(0), *full);
+  EXPECT_EQ(run_task(loop_, alice.lookup(*top, "moved")).value_or(0), *moved);
+  EXPECT_EQ(run_task(loop_, alice.lookup(*full, "file")).value_or(0), *file);
+  EXPECT_EQ(problem(run_task(loop_, alice.rename(*top, "moved", *top, "unreadable"))), 0);
+  EXPECT_EQ(run_task(loop_, alice.lookup(*top, "unreadable")).value_or(0), *moved);
+  EXPECT_EQ(problem(run_task(loop_, alice.lookup(*top, "moved"))), ENOENT);
+  EXPECT_EQ(problem(run_task(loop_, alice.stat(*unreadable))), ENOENT);
+}
+
 // As a client leaves it that dies between the steps of a removal.
 TEST_F(NameSpace, ANameWithoutAnObjectCanBeReplacedAndRemoved) {
   const CallerSession session(fs_->shared_session(), fs_->caller());
