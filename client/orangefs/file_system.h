@@ -180,10 +180,12 @@ class FileSystem {
 
   [[nodiscard]] net::Task<Result<std::string>> get_extended(orangefs::Handle handle,
                                                             std::string key);
+  // E2BIG if the value is larger than get_extended() can read.
   [[nodiscard]] net::Task<Result<void>> set_extended(orangefs::Handle handle, std::string key,
                                                      std::string value,
                                                      SetMode mode = SetMode::any);
   [[nodiscard]] net::Task<Result<void>> remove_extended(orangefs::Handle handle, std::string key);
+  // E2BIG if there are more than a process can be told.
   [[nodiscard]] net::Task<Result<std::vector<std::string>>> list_extended(orangefs::Handle handle);
 
  private:

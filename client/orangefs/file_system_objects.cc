@@ -21,7 +21,8 @@ constexpr std::uint32_t kEntriesAtOnce = 512;  // PVFS_REQ_LIMIT_DIRENT_COUNT
 constexpr std::size_t kMostPlacesAtOnce = 64;
 constexpr std::int64_t kLargestValue = 8192;  // of an extended attribute
 constexpr std::int64_t kLargestKey = 256;
-constexpr std::size_t kKeysAtOnce = 8;  // more are invalid
+constexpr std::size_t kLargestList = 65536;  // of keys with their NULs; XATTR_LIST_MAX
+constexpr std::size_t kKeysAtOnce = 8;       // more are invalid
 
 // Keys end with a NUL on the wire.
 std::string wire_key(std::string key) {
@@ -209,6 +210,10 @@ net::Task<Result<std::string>> FileSystem::get_extended(orangefs::Handle handle,
 
 net::Task<Result<void>> FileSystem::set_extended(orangefs::Handle handle, std::string key,
                                                  std::string value, SetMode mode) {
+  if (std::cmp_greater(value.size(), kLargestValue)) {
+    co_return fail("extended attribute: the value is too large",
+                   std::make_error_code(std::errc::argument_list_too_long));
+  }
   // Real servers take the flags and do not look at them.
   if (mode != SetMode::any) {
     const Result<std::string> present = co_await get_extended(handle, key);
@@ -243,6 +248,7 @@ net::Task<Result<void>> FileSystem::remove_extended(orangefs::Handle handle, std
 
 net::Task<Result<std::vector<std::string>>> FileSystem::list_extended(orangefs::Handle handle) {
   std::vector<std::string> keys;
+  std::size_t size = 0;
   for (std::uint64_t token = kListStart; token != kListEnd;) {
     orangefs::ListeattrRequest body{
         .handle = handle,
@@ -256,7 +262,12 @@ net::Task<Result<std::vector<std::string>>> FileSystem::list_extended(orangefs::
     auto& answer = std::get<orangefs::ListeattrResponse>(response->body);
     for (std::string& key : answer.keys) {
       if (const std::size_t end = key.find('\0'); end != std::string::npos) key.resize(end);
+      size += key.size() + 1;
       keys.push_back(std::move(key));
+    }
+    if (size > kLargestList) {
+      co_return fail("extended attributes: the list is too long",
+                     std::make_error_code(std::errc::argument_list_too_long));
     }
     if (answer.keys.size() < kKeysAtOnce || answer.token == token) break;
     token = answer.token;

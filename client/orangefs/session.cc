@@ -161,6 +161,9 @@ net::Task<Result<orangefs::Response>> Session::call(std::size_t server, orangefs
       if (answer.response->status != 0) co_return status_error(what, answer.response->status);
       co_return std::move(*answer.response);
     }
+    if (answer.failure == std::errc::message_size) {
+      co_return fail(fmt::format("{}: the request is too large", what), answer.failure);
+    }
     if (!co_await pause_before_retry(retry, answer.failure)) {
       co_return transport_error(fmt::format("{} to {}", what, config_.servers[server].host_port),
                                 answer.failure);

@@ -59,7 +59,8 @@ class Session {
 
   // Sends a request to a server and waits for its response. Retries as configured when the
   // transport fails. A status other than zero is an error whose code is the errno. `repeated` is
-  // set after a retry: an earlier attempt may already have done the work.
+  // set after a retry: an earlier attempt may already have done the work. A request that is larger
+  // than servers take is not sent: EMSGSIZE.
   [[nodiscard]] net::Task<Result<orangefs::Response>> call(std::size_t server,
                                                            orangefs::Request request,
                                                            bool* repeated = nullptr);

@@ -6,10 +6,15 @@ namespace vpfs::client {
 
 void Call::begin(const orangefs::Request& request, Duration patience) {
   op_ = orangefs::op_of(request.body);
-  latch_.expect();
   const orangefs::Tag tag = connection_.begin(*this, patience);
   net::OutputQueue::Message message;
   message.head = orangefs::request_message(tag, request);
+  if (message.head.size() > orangefs::kBmiHeaderSize + orangefs::kMaxEagerSize) {
+    connection_.forget(*this);
+    failure_ = std::make_error_code(std::errc::message_size);
+    return;
+  }
+  latch_.expect();
   connection_.send(std::move(message));
 }
 

@@ -16,6 +16,8 @@ class Call final : public Exchange {
   // `latch` counts the end of this call; both outlive it.
   Call(ServerConnection& connection, net::Latch& latch) : connection_(connection), latch_(latch) {}
 
+  // A request that is larger than servers take (docs/wire-orangefs.md section 1) ends at once with
+  // message_size. They would close the connection, and with it the exchanges of all users.
   void begin(const orangefs::Request& request, Duration patience);
 
   // After the latch: the response (of any status), or why there is none.

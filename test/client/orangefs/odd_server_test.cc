@@ -1,0 +1,129 @@
+// A server that says what no real one says, and requests that are too large for any.
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/system_clock.h"
+#include "client/orangefs/file_system.h"
+#include "protocols/orangefs/errors.h"
+#include "test/client/orangefs/problem.h"
+#include "test/support/run_task.h"
+#include "test/support/servers/fake_orangefs_server.h"
+
+namespace vpfs::client {
+namespace {
+
+using namespace std::chrono_literals;
+using orangefs::Op;
+using test::drain;
+using test::FakeOrangefsServer;
+using test::run_task;
+using Incoming = FakeOrangefsServer::Incoming;
+using Peer = FakeOrangefsServer::Peer;
+
+constexpr orangefs::Handle kFile = 50;
+constexpr orangefs::Handle kDatafile = 1000;
+
+// One file of `attributes_`; `others_` answers all other requests.
+class OddServer : public testing::Test {
+ protected:
+  OddServer() : server_(loop_) {
+    attributes_.mask = orangefs::kAttrCommonAll | orangefs::kAttrMetaDistribution |
+                       orangefs::kAttrMetaDatafiles | orangefs::kAttrMetaUnstuffed |
+                       orangefs::kAttrCapability;
+    attributes_.type = orangefs::ObjectType::metafile;
+    attributes_.distribution = orangefs::SimpleStripe{};
+    set_datafiles(1);
+    server_.on_request([this](Peer& peer, const Incoming& incoming) {
+      const Op op = orangefs::op_of(incoming.request.body);
+      ops_.push_back(op);
+      if (op != Op::getattr) return others_(peer, incoming);
+      peer.answer(incoming.tag, {.status = 0,
+                                 .body = orangefs::AttributesResponse{.op = Op::getattr,
+                                                                      .attributes = attributes_}});
+    });
+    const MountAddress address{.scheme = "tcp",
+                               .host_port = fmt::format("127.0.0.1:{}", server_.endpoint().port()),
+                               .file_system = "fake"};
+    SessionOptions options;
+    options.retry_for = 200ms;
+    file_system_ = std::move(run_task(loop_, FileSystem::mount(address, options, clock_)).value());
+  }
+  ~OddServer() override {
+    file_system_->close();
+    drain(loop_);
+  }
+
+  // With a capability as real servers give it.
+  void set_datafiles(std::size_t count) {
+    attributes_.datafiles.assign(count, kDatafile);
+    set_handles(count + 1);
+  }
+  void set_handles(std::size_t count) {
+    attributes_.capability = {.issuer = "S:s0",
+                              .fs_id = 7,
+                              .op_mask = ~0U,
+                              .handles = std::vector<orangefs::Handle>(count, kFile)};
+  }
+  static void succeed(Peer& peer, const Incoming& incoming) {
+    const Op op = orangefs::op_of(incoming.request.body);
+    peer.answer(incoming.tag, {.status = 0, .body = orangefs::EmptyResponse{.op = op}});
+  }
+  int set_permissions() {
+    AttributeChanges changes;
+    changes.permissions = 0600;
+    return problem(run_task(loop_, file_system_->set_attributes(kFile, changes)));
+  }
+  int set_extended(std::size_t size) {
+    return problem(
+        run_task(loop_, file_system_->set_extended(kFile, "user.x", std::string(size, 'v'))));
+  }
+  int open() { return problem(run_task(loop_, file_system_->open(kFile))); }
+  int truncate(std::uint64_t size) {
+    return problem(run_task(loop_, file_system_->truncate(kFile, size)));
+  }
+
+  asio::io_context loop_;
+  SystemClock clock_;
+  FakeOrangefsServer server_;
+  orangefs::Attributes attributes_;
+  FakeOrangefsServer::OnRequest others_ = succeed;
+  std::vector<Op> ops_;
+  std::unique_ptr<FileSystem> file_system_;
+};
+
+TEST_F(OddServer, ARequestThatIsTooLargeIsNotSent) {
+  const std::size_t connections = server_.connections();
+  set_handles(2100);
+  EXPECT_EQ(set_permissions(), EMSGSIZE);
+  EXPECT_EQ(ops_, std::vector{Op::getattr});
+  set_handles(1900);
+  EXPECT_EQ(set_permissions(), 0);
+  EXPECT_EQ(server_.connections(), connections) << "the others' exchanges go on";
+}
+
+TEST_F(OddServer, AnExtendedAttributeThatCouldNotBeReadIsNotSent) {
+  EXPECT_EQ(set_extended(65536), E2BIG);
+  EXPECT_EQ(set_extended(8193), E2BIG);
+  EXPECT_TRUE(ops_.empty());
+  EXPECT_EQ(set_extended(8192), 0);
+}
+
+TEST_F(OddServer, AListOfExtendedAttributesHasAnEnd) {
+  others_ = [](Peer& peer, const Incoming& incoming) {
+    const auto& ask = std::get<orangefs::ListeattrRequest>(incoming.request.body);
+    orangefs::ListeattrResponse list;
+    list.token = ask.token + 1;
+    list.keys.assign(ask.key_sizes.size(), "user." + std::string(200, 'k'));
+    peer.answer(incoming.tag, {.status = 0, .body = list});
+  };
+  EXPECT_EQ(problem(run_task(loop_, file_system_->list_extended(kFile))), E2BIG);
+}
+
+}  // namespace
+}  // namespace vpfs::client
