@@ -101,7 +101,8 @@ net::Task<> change_attributes(Call& call, OpenFilePtr file, bool is_open, orange
                               struct stat wanted, int which) {
   client::AttributeChanges changes = changes_of(wanted, which);
   const bool clears = call.caller()->uid != 0 && !changes.permissions;
-  if (clears && (changes.uid || changes.gid)) {
+  // A new owner clears the bits whoever gives the file away, unlike new contents.
+  if ((changes.uid || changes.gid) && !changes.permissions) {
     const Result<client::Stat> before = co_await call.servers().stat(handle);
     if (!before) co_return call.fail_object(before.error());
     changes.permissions = mode_after_change(*before);

@@ -9,8 +9,8 @@
 #include "net/async.h"
 #include "protocols/orangefs/basic_types.h"
 
-// The set-user-id and set-group-id bits of a file do not outlive a change by a user other than
-// root.
+// The set-user-id and set-group-id bits of a file do not outlive a change of its contents by a user
+// other than root, nor a change of its owner or group by anyone.
 namespace vpfs::fuse::pvfs {
 
 class MountWorker;
