@@ -120,6 +120,7 @@ Result<void> File::use(orangefs::Attributes attributes) {
   }
   const Result<std::int64_t> strip_size = strip_size_of(attributes);
   VPFS_TRY(strip_size);
+  VPFS_TRY(check_extent(attributes));
   if (right_) attributes.capability = *right_;
   Layout layout{.attributes = std::move(attributes), .strip_size = *strip_size};
   layout.stuffed = is_stuffed(layout.attributes);
@@ -194,6 +195,10 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
   bool renewed = false;
   Retry retry = session_.session().new_retry();
   for (;;) {
+    if (progress.todo.empty()) {
+      co_return fail(fmt::format("{}: no datafile has the range", what),
+                     std::make_error_code(std::errc::io_error));
+    }
     co_await attempt(progress);
     Verdict verdict = judge(progress);
     if (verdict == Verdict::done) break;

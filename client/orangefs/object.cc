@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -10,12 +11,16 @@
 
 #include "base/result.h"
 #include "client/orangefs/strip_walk.h"
+#include "protocols/orangefs/datafile_layout.h"
 #include "protocols/orangefs/striping.h"
 
 namespace vpfs::client {
 namespace {
 
 constexpr std::size_t kMostInList = 60;  // PVFS_REQ_LIMIT_LISTATTR
+// Real files have less than 1024, and their capability has one handle more.
+constexpr std::size_t kMostDatafiles = 4096;
+constexpr std::size_t kOtherHandles = 8;
 
 orangefs::Placement placement(std::size_t index, std::size_t count) {
   return {.server_nr = static_cast<std::uint32_t>(index),
@@ -40,6 +45,23 @@ Result<std::vector<Session::Addressed>> for_each_handle(
              .capability = capability, .hints = session.hints(object), .body = std::move(body)}});
   }
   return requests;
+}
+
+// How much each datafile has of a file of `size` bytes.
+Result<std::vector<std::int64_t>> lengths_of_parts(const orangefs::Attributes& metafile,
+                                                   std::uint64_t size) {
+  std::vector<std::int64_t> lengths;
+  const std::size_t count = metafile.datafiles.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::optional<std::int64_t> length = orangefs::physical_offset(
+        metafile.distribution, placement(i, count), static_cast<std::int64_t>(size));
+    if (!length) {
+      return fail("the size is past what a file can hold",
+                  std::make_error_code(std::errc::file_too_large));
+    }
+    lengths.push_back(*length);
+  }
+  return lengths;
 }
 
 }  // namespace
@@ -141,10 +163,25 @@ bool is_stuffed(const orangefs::Attributes& metafile) {
   return (metafile.mask & orangefs::kAttrMetaUnstuffed) == 0;
 }
 
+Result<void> check_extent(const orangefs::Attributes& metafile) {
+  const std::size_t datafiles = metafile.datafiles.size();
+  if (datafiles <= kMostDatafiles &&
+      metafile.capability.handles.size() <= datafiles + kOtherHandles) {
+    return {};
+  }
+  return fail("a file has too many datafiles or handles",
+              std::make_error_code(std::errc::io_error));
+}
+
 Result<std::int64_t> strip_size_of(const orangefs::Attributes& metafile) {
   if (const auto* stripes = std::get_if<orangefs::SimpleStripe>(&metafile.distribution)) {
-    if (stripes->strip_size > 0) return stripes->strip_size;
-    return fail("a file's strip size is not positive", std::make_error_code(std::errc::io_error));
+    const auto datafiles =
+        static_cast<std::int64_t>(std::max<std::size_t>(metafile.datafiles.size(), 1));
+    const bool sound = stripes->strip_size > 0 &&
+                       stripes->strip_size <= orangefs::DatafileLayout::kMostLimit / datafiles;
+    if (sound) return stripes->strip_size;
+    return fail("a file's strip size is not positive or too large",
+                std::make_error_code(std::errc::io_error));
   }
   if (std::holds_alternative<orangefs::BasicDistribution>(metafile.distribution)) return 0;
   return fail("a file has a distribution other than simple_stripe and basic_dist",
@@ -165,6 +202,7 @@ net::Task<Result<std::uint64_t>> file_size(const CallerSession& session, orangef
   }
   const Result<std::int64_t> strip_size = strip_size_of(metafile);
   VPFS_CO_TRY(strip_size);
+  VPFS_CO_TRY(check_extent(metafile));
   const std::vector<orangefs::Handle>& datafiles = metafile.datafiles;
   // Each server is asked for its own part; nothing then depends on connections between servers.
   Result<std::vector<Session::Addressed>> requests =
@@ -215,14 +253,15 @@ net::Task<Result<void>> truncate(const CallerSession& session, orangefs::Handle 
     VPFS_CO_TRY(larger);
     metafile = std::move(*larger);
   }
+  VPFS_CO_TRY(check_extent(metafile));
   const std::vector<orangefs::Handle>& datafiles = metafile.datafiles;
+  const Result<std::vector<std::int64_t>> lengths = lengths_of_parts(metafile, size);
+  VPFS_CO_TRY(lengths);
   Result<std::vector<Session::Addressed>> requests = for_each_handle<orangefs::TruncateRequest>(
       session, datafiles, handle, metafile.capability,
       [&](orangefs::TruncateRequest& body, std::size_t i) {
         body.handle = datafiles[i];
-        body.size = orangefs::physical_offset(metafile.distribution, placement(i, datafiles.size()),
-                                              static_cast<std::int64_t>(size))
-                        .value_or(0);
+        body.size = (*lengths)[i];
       });
   VPFS_CO_TRY(requests);
   const auto results = co_await session.session().call_all(std::move(*requests));
@@ -232,6 +271,9 @@ net::Task<Result<void>> truncate(const CallerSession& session, orangefs::Handle 
 
 net::Task<Result<void>> flush(const CallerSession& session, orangefs::Handle handle,
                               std::vector<orangefs::Handle> datafiles) {
+  if (datafiles.size() > kMostDatafiles) {
+    co_return fail("a file has too many datafiles", std::make_error_code(std::errc::io_error));
+  }
   datafiles.push_back(handle);
   Result<std::vector<Session::Addressed>> requests = for_each_handle<orangefs::FlushRequest>(
       session, datafiles, handle, {},

@@ -39,8 +39,11 @@ struct HeldAttributes {
 
 // From its metafile's attributes.
 [[nodiscard]] bool is_stuffed(const orangefs::Attributes& metafile);
+// EIO for more datafiles, or handles in its capability, than any file of a real server has.
+// Requests go to each datafile, and have each handle.
+[[nodiscard]] Result<void> check_extent(const orangefs::Attributes& metafile);
 // Bytes in a strip; 0 when one datafile holds everything; an error for distributions that we cannot
-// read or write.
+// read or write, and for strips so large that positions in the file overflow.
 [[nodiscard]] Result<std::int64_t> strip_size_of(const orangefs::Attributes& metafile);
 // Asks the datafiles, unless the file is stuffed.
 [[nodiscard]] net::Task<Result<std::uint64_t>> file_size(const CallerSession& session,

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -112,6 +113,39 @@ TEST_F(OddServer, AnExtendedAttributeThatCouldNotBeReadIsNotSent) {
   EXPECT_EQ(set_extended(8193), E2BIG);
   EXPECT_TRUE(ops_.empty());
   EXPECT_EQ(set_extended(8192), 0);
+}
+
+// Where positions in the file would overflow, a read would leave its memory as it was, and a write
+// would go nowhere.
+TEST_F(OddServer, StripsThatAreTooLargeAreAnError) {
+  set_datafiles(4);
+  for (const std::int64_t strip_size : {std::int64_t{1} << 62, (std::int64_t{1} << 59) + 1}) {
+    attributes_.distribution = orangefs::SimpleStripe{.strip_size = strip_size};
+    EXPECT_EQ(open(), EIO);
+    EXPECT_EQ(truncate(100), EIO);
+    EXPECT_EQ(problem(run_task(loop_, file_system_->stat(kFile))), EIO);
+  }
+  for (const Op op : ops_) EXPECT_EQ(op, Op::getattr);
+  attributes_.distribution = orangefs::SimpleStripe{.strip_size = std::int64_t{1} << 59};
+  EXPECT_EQ(open(), 0);
+  EXPECT_EQ(truncate(100), 0);
+}
+
+TEST_F(OddServer, ASizeThatNoFileHasDoesNotCutTheFileToNothing) {
+  EXPECT_EQ(truncate(std::uint64_t{1} << 63), EFBIG);
+  EXPECT_EQ(ops_, std::vector{Op::getattr});
+}
+
+TEST_F(OddServer, MoreDatafilesOrHandlesThanRealFilesHaveAreAnError) {
+  for (const auto& [datafiles, handles] : {std::pair(5000, 10), {1000, 1100}, {1, 20}}) {
+    set_datafiles(static_cast<std::size_t>(datafiles));
+    set_handles(static_cast<std::size_t>(handles));
+    EXPECT_EQ(open(), EIO) << datafiles;
+    EXPECT_EQ(truncate(100), EIO) << datafiles;
+  }
+  for (const Op op : ops_) EXPECT_EQ(op, Op::getattr);
+  set_datafiles(1000);
+  EXPECT_EQ(open(), 0);
 }
 
 TEST_F(OddServer, AListOfExtendedAttributesHasAnEnd) {
