@@ -25,13 +25,11 @@ constexpr std::uint64_t small_limit(orangefs::IoType type) {
 }
 
 template <typename Body>
-Body io_body(const orangefs::Attributes& attributes, orangefs::FsId fs_id, orangefs::IoType type,
-             std::size_t index) {
+Body io_body(const orangefs::Attributes& attributes, orangefs::FsId fs_id,
+             orangefs::IoType type) {
   Body body;
-  body.handle = attributes.datafiles[index];
   body.fs_id = fs_id;
   body.io_type = type;
-  body.server_nr = static_cast<std::uint32_t>(index);
   body.server_ct = static_cast<std::uint32_t>(attributes.datafiles.size());
   body.distribution = attributes.distribution;
   body.file_request = orangefs::FileRequest::contiguous_bytes();
@@ -40,7 +38,7 @@ Body io_body(const orangefs::Attributes& attributes, orangefs::FsId fs_id, orang
 
 }  // namespace
 
-const RequestTemplate& File::Target::request(orangefs::IoType type, bool small) const {
+const RequestTemplate& File::Layout::request(orangefs::IoType type, bool small) const {
   if (type == orangefs::IoType::read) return small ? small_read : read;
   return small ? small_write : write;
 }
@@ -79,6 +77,7 @@ IoPart::Plan File::Progress::plan(const Target& target) const {
           .offset = static_cast<std::int64_t>(wanted.offset),
           .size = wanted.size,
           .strip_size = layout->strip_size,
+          .datafile = target.datafile,
           .placement = target.placement,
           .flow_buffer_size = flow_buffer_size,
           .patience = patience};
@@ -94,7 +93,9 @@ void File::Progress::start(std::shared_ptr<const Layout> current) {
     const std::uint64_t size = IoPart::bytes_on_datafile(plan(layout->targets[i]));
     if (size == 0) continue;
     todo.push_back(i);
-    small = small && size <= small_limit(wanted.type);
+    const std::uint64_t carried = wanted.type == orangefs::IoType::write ? size : 0;
+    small = small && size <= small_limit(wanted.type) &&
+            layout->request(wanted.type, true).fits(carried);
   }
 }
 
@@ -124,17 +125,26 @@ Result<void> File::use(orangefs::Attributes attributes) {
   if (right_) attributes.capability = *right_;
   Layout layout{.attributes = std::move(attributes), .strip_size = *strip_size};
   layout.stuffed = is_stuffed(layout.attributes);
-  for (std::size_t i = 0; i < layout.attributes.datafiles.size(); ++i) {
-    const Result<std::size_t> server = session_.session().server_of(layout.attributes.datafiles[i]);
+  make_requests(layout);
+  if (!layout.write.fits(0)) {
+    return fail("the file's capability is too long for a request",
+                std::make_error_code(std::errc::message_size));
+  }
+  const std::vector<orangefs::Handle>& datafiles = layout.attributes.datafiles;
+  for (std::size_t i = 0; i < datafiles.size(); ++i) {
+    const Result<std::size_t> server = session_.session().server_of(datafiles[i]);
     VPFS_TRY(server);
-    layout.targets.push_back(make_target(layout, i));
-    layout.targets.back().server = *server;
+    const auto count = static_cast<std::uint32_t>(datafiles.size());
+    layout.targets.push_back(
+        {.server = *server,
+         .datafile = datafiles[i],
+         .placement = {.server_nr = static_cast<std::uint32_t>(i), .server_ct = count}});
   }
   layout_ = std::make_shared<const Layout>(std::move(layout));
   return {};
 }
 
-File::Target File::make_target(const Layout& layout, std::size_t index) const {
+void File::make_requests(Layout& layout) const {
   const auto request = [&](auto body) {
     return RequestTemplate({.capability = layout.attributes.capability,
                             .hints = session_.hints(handle_),
@@ -142,20 +152,16 @@ File::Target File::make_target(const Layout& layout, std::size_t index) const {
   };
   const auto io = [&](orangefs::IoType type) {
     return request(
-        io_body<orangefs::IoRequestBody>(layout.attributes, session_.config().fs_id, type, index));
+        io_body<orangefs::IoRequestBody>(layout.attributes, session_.config().fs_id, type));
   };
   const auto small_io = [&](orangefs::IoType type) {
     return request(
-        io_body<orangefs::SmallIoRequest>(layout.attributes, session_.config().fs_id, type, index));
+        io_body<orangefs::SmallIoRequest>(layout.attributes, session_.config().fs_id, type));
   };
-  const std::size_t count = layout.attributes.datafiles.size();
-  return {.server = 0,
-          .placement = {.server_nr = static_cast<std::uint32_t>(index),
-                        .server_ct = static_cast<std::uint32_t>(count)},
-          .read = io(orangefs::IoType::read),
-          .write = io(orangefs::IoType::write),
-          .small_read = small_io(orangefs::IoType::read),
-          .small_write = small_io(orangefs::IoType::write)};
+  layout.read = io(orangefs::IoType::read);
+  layout.write = io(orangefs::IoType::write);
+  layout.small_read = small_io(orangefs::IoType::read);
+  layout.small_write = small_io(orangefs::IoType::write);
 }
 
 net::Task<Result<void>> File::refresh() {
@@ -238,7 +244,7 @@ net::Task<> File::attempt(Progress& progress) {
     const Target& target = progress.layout->targets[progress.todo[i]];
     progress.parts.emplace_back(progress.plan(target), progress.wanted.bytes, latch);
     progress.parts.back().begin(std::move(progress.connections[i]),
-                                target.request(progress.wanted.type, progress.small));
+                                progress.layout->request(progress.wanted.type, progress.small));
   }
   co_await latch.wait();
 }

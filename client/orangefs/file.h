@@ -61,19 +61,20 @@ class File {
  private:
   struct Target {
     std::size_t server = 0;
+    orangefs::Handle datafile = 0;
     orangefs::Placement placement;
-    RequestTemplate read;
-    RequestTemplate write;
-    RequestTemplate small_read;
-    RequestTemplate small_write;
-
-    [[nodiscard]] const RequestTemplate& request(orangefs::IoType type, bool small) const;
   };
   struct Layout {
     orangefs::Attributes attributes;
     std::int64_t strip_size = 0;
     bool stuffed = false;
     std::vector<Target> targets;
+    RequestTemplate read;
+    RequestTemplate write;
+    RequestTemplate small_read;
+    RequestTemplate small_write;
+
+    [[nodiscard]] const RequestTemplate& request(orangefs::IoType type, bool small) const;
   };
   struct Transfer {
     orangefs::IoType type = orangefs::IoType::read;
@@ -88,7 +89,7 @@ class File {
       : session_(std::move(session)), handle_(handle) {}
 
   [[nodiscard]] Result<void> use(orangefs::Attributes attributes);
-  [[nodiscard]] Target make_target(const Layout& layout, std::size_t index) const;
+  void make_requests(Layout& layout) const;
   // Fetches the attributes again: a new capability, perhaps more datafiles.
   [[nodiscard]] net::Task<Result<void>> refresh();
   // Makes sure that the layout covers all bytes before `end`.

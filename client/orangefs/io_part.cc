@@ -50,8 +50,11 @@ void IoPart::begin(std::shared_ptr<ServerConnection> connection, const RequestTe
   const orangefs::Tag tag = connection_->begin(*this, plan_.patience);
   const bool carries_data = plan_.small && plan_.type == orangefs::IoType::write;
   net::OutputQueue::Message message;
-  message.head = request.message(tag, plan_.offset, static_cast<std::int64_t>(plan_.size),
-                                 carries_data ? wanted_ : 0);
+  message.head = request.message(tag, {.datafile = plan_.datafile,
+                                       .server_nr = plan_.placement.server_nr,
+                                       .offset = plan_.offset,
+                                       .aggregate_size = static_cast<std::int64_t>(plan_.size),
+                                       .data_size = carries_data ? wanted_ : 0});
   if (!carries_data) return connection_->send(std::move(message));
   add_pieces(std::move(message), wanted_, std::make_shared<Guard>(*this));
 }

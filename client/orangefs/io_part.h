@@ -38,6 +38,7 @@ class IoPart final : public Exchange {
     std::int64_t offset = 0;  // of the whole I/O in the file
     std::uint64_t size = 0;
     std::int64_t strip_size = 0;  // 0: one datafile holds everything
+    orangefs::Handle datafile = 0;
     orangefs::Placement placement;
     std::uint64_t flow_buffer_size = orangefs::kDefaultFlowBufferSize;
     Duration patience = std::chrono::seconds(300);

@@ -148,6 +148,28 @@ TEST_F(OddServer, MoreDatafilesOrHandlesThanRealFilesHaveAreAnError) {
   EXPECT_EQ(open(), 0);
 }
 
+// The capability has a handle for each datafile.
+TEST_F(OddServer, AFileOfManyDatafilesIsWrittenWithRequestsThatServersTake) {
+  std::size_t received = 0;
+  others_ = [](Peer& peer, const Incoming& incoming) {
+    peer.answer(incoming.tag, {.status = 0, .body = orangefs::IoResponse{}});
+  };
+  server_.on_data([&](Peer& peer, orangefs::Tag tag, const std::vector<std::byte>& data) {
+    received += data.size();
+    const auto size = static_cast<std::int64_t>(data.size());
+    peer.answer(tag, {.status = 0, .body = orangefs::WriteCompletionResponse{size}});
+  });
+  set_datafiles(1400);
+  auto file = run_task(loop_, file_system_->open(kFile));
+  ASSERT_EQ(problem(file), 0);
+  const std::vector<std::byte> memory(6000);
+  EXPECT_EQ(problem(run_task(loop_, (*file)->write(0, std::span<const std::byte>(memory)))), 0);
+  EXPECT_EQ(received, memory.size());
+  EXPECT_EQ(ops_, (std::vector{Op::getattr, Op::io}));
+  set_datafiles(2100);
+  EXPECT_EQ(open(), EMSGSIZE);
+}
+
 TEST_F(OddServer, AListOfExtendedAttributesHasAnEnd) {
   others_ = [](Peer& peer, const Incoming& incoming) {
     const auto& ask = std::get<orangefs::ListeattrRequest>(incoming.request.body);

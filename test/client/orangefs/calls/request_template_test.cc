@@ -27,21 +27,40 @@ TEST(RequestTemplate, GivesTheMessageThatEncodingTheIoAnewWouldGive) {
   orangefs::Request wanted = request<orangefs::IoRequestBody>();
   const RequestTemplate made(wanted);
   auto& body = std::get<orangefs::IoRequestBody>(wanted.body);
+  body.handle = 0x9876543210;
+  body.server_nr = 77;
   body.file_request_offset = 0x123456789a;
   body.aggregate_size = 1 << 20;
-  EXPECT_EQ(made.message(77, body.file_request_offset, body.aggregate_size, 0),
+  EXPECT_EQ(made.message(77, {.datafile = body.handle,
+                              .server_nr = body.server_nr,
+                              .offset = body.file_request_offset,
+                              .aggregate_size = body.aggregate_size}),
             orangefs::request_message(77, wanted));
+}
+
+TEST(RequestTemplate, KnowsWhetherServersTakeTheRequest) {
+  orangefs::Request large = request<orangefs::SmallIoRequest>();
+  large.capability.handles.assign(1500, 1);
+  const RequestTemplate made(large);
+  const std::size_t payload =
+      orangefs::small_io_request_head(0, large).size() - orangefs::kBmiHeaderSize;
+  EXPECT_TRUE(made.fits(16384 - payload));
+  EXPECT_FALSE(made.fits(16384 - payload + 1));
 }
 
 TEST(RequestTemplate, CountsTheDataOfASmallWrite) {
   orangefs::Request wanted = request<orangefs::SmallIoRequest>();
   const RequestTemplate made(wanted);
   auto& body = std::get<orangefs::SmallIoRequest>(wanted.body);
+  body.handle = 3;
+  body.server_nr = 0;
   body.file_request_offset = 4096;
   body.aggregate_size = 8192;
   body.total_bytes = 100;
   body.data.assign(100, std::byte{7});
-  std::vector<std::byte> message = made.message(78, 4096, 8192, 100);
+  std::vector<std::byte> message = made.message(
+      78,
+      {.datafile = 3, .server_nr = 0, .offset = 4096, .aggregate_size = 8192, .data_size = 100});
   message.insert(message.end(), body.data.begin(), body.data.end());
   EXPECT_EQ(message, orangefs::request_message(78, wanted));
 }
