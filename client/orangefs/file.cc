@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "client/orangefs/object.h"
+#include "client/orangefs/strip_walk.h"
 #include "protocols/orangefs/errors.h"
 
 namespace vpfs::client {
@@ -25,8 +26,7 @@ constexpr std::uint64_t small_limit(orangefs::IoType type) {
 }
 
 template <typename Body>
-Body io_body(const orangefs::Attributes& attributes, orangefs::FsId fs_id,
-             orangefs::IoType type) {
+Body io_body(const orangefs::Attributes& attributes, orangefs::FsId fs_id, orangefs::IoType type) {
   Body body;
   body.fs_id = fs_id;
   body.io_type = type;
@@ -53,6 +53,10 @@ struct File::Progress {
 
   void start(std::shared_ptr<const Layout> current);
   [[nodiscard]] IoPart::Plan plan(const Target& target) const;
+  // Over the pieces of the range that a short part did not bring.
+  [[nodiscard]] StripWalk walk_behind(const Short& part) const;
+  // Zeros for what short parts did not bring before `end` of the range.
+  void fill_gaps(std::uint64_t end) const;
 
   Transfer wanted;
   std::uint64_t flow_buffer_size = 0;
@@ -70,6 +74,30 @@ struct File::Progress {
   std::size_t failed_server = 0;                                    // where that was
   orangefs::Status status = 0;
 };
+
+StripWalk File::Progress::walk_behind(const Short& part) const {
+  StripWalk walk(layout->strip_size, layout->targets[part.target].placement,
+                 static_cast<std::int64_t>(wanted.offset), wanted.size);
+  for (std::uint64_t done = 0; done < part.moved;) {
+    const std::optional<StripWalk::Piece> piece = walk.next(part.moved - done);
+    VPFS_ASSERT(piece.has_value());
+    done += piece->size;
+  }
+  return walk;
+}
+
+void File::Progress::fill_gaps(std::uint64_t end) const {
+  for (const Short& part : shorts) {
+    StripWalk walk = walk_behind(part);
+    while (const std::optional<StripWalk::Piece> gap = walk.next(wanted.size)) {
+      if (gap->position >= end) break;
+      const std::uint64_t size = std::min(gap->size, end - gap->position);
+      const auto memory = wanted.bytes.into.subspan(static_cast<std::size_t>(gap->position),
+                                                    static_cast<std::size_t>(size));
+      std::ranges::fill(memory, std::byte{0});
+    }
+  }
+}
 
 IoPart::Plan File::Progress::plan(const Target& target) const {
   return {.type = wanted.type,
@@ -197,7 +225,18 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
                     .flow_buffer_size = session_.config().flow_buffer_size,
                     .patience = session_.config().job_timeout};
   progress.start(layout_);
-  const char* const what = wanted.type == orangefs::IoType::read ? "read" : "write";
+  const Result<void> done = co_await complete(progress);
+  VPFS_CO_TRY(done);
+  if (progress.shorts.empty()) co_return wanted.size;
+  if (wanted.type == orangefs::IoType::write) {
+    co_return fail("write: the server wrote only part of the data",
+                   std::make_error_code(std::errc::io_error));
+  }
+  co_return co_await end_of_short_read(progress);
+}
+
+net::Task<Result<void>> File::complete(Progress& progress) {
+  const char* const what = progress.wanted.type == orangefs::IoType::read ? "read" : "write";
   bool renewed = false;
   Retry retry = session_.session().new_retry();
   for (;;) {
@@ -207,11 +246,11 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
     }
     co_await attempt(progress);
     Verdict verdict = judge(progress);
-    if (verdict == Verdict::done) break;
+    if (verdict == Verdict::done) co_return Result<void>();
     if (verdict == Verdict::renew && !renewed) {
       renewed = true;
       Result<void> good = co_await refresh();
-      VPFS_CO_TRY(good);
+      if (!good) co_return good;
       progress.start(layout_);
       continue;
     }
@@ -225,12 +264,6 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
     }
     co_return status_error(what, progress.status);
   }
-  if (progress.shorts.empty()) co_return wanted.size;
-  if (wanted.type == orangefs::IoType::write) {
-    co_return fail("write: the server wrote only part of the data",
-                   std::make_error_code(std::errc::io_error));
-  }
-  co_return co_await end_of_short_read(progress);
 }
 
 // Serves every target in `todo` at once.
@@ -311,10 +344,14 @@ File::Verdict File::judge(Progress& progress) {
 // A datafile ended inside the range: at the end of the file, or at a hole. Or it is gone, for which
 // some servers say that it is empty. A file loses its metafile first, so that one tells. Where data
 // came, attributes from the cache will do: a session that makes the file larger forgets them.
-net::Task<Result<std::uint64_t>> File::end_of_short_read(const Progress& progress) {
-  const Layout& layout = *progress.layout;
-  const bool alone = layout.targets.size() == 1;
-  if (alone && !layout.stuffed && progress.moved > 0) co_return progress.moved;
+//
+// If the file goes on behind the part, another client may have written there since its server
+// answered. So that server is asked once more: what it does not have after the file had its size
+// is a hole.
+net::Task<Result<std::uint64_t>> File::end_of_short_read(Progress& progress) {
+  const bool stuffed = progress.layout->stuffed;
+  const bool alone = progress.layout->targets.size() == 1;
+  if (alone && !stuffed && progress.moved > 0) co_return progress.moved;
   orangefs::Attributes attributes;
   if (progress.moved > 0) {
     const Result<HeldAttributes> held = co_await held_attributes(session_, handle_);
@@ -326,28 +363,45 @@ net::Task<Result<std::uint64_t>> File::end_of_short_read(const Progress& progres
     attributes = std::move(*found);
   }
   // A stuffed file ends in its only datafile, unless it has got more of them since it was opened.
-  if (alone && (!layout.stuffed || is_stuffed(attributes))) co_return progress.moved;
-  const Transfer& wanted = progress.wanted;
+  const bool grown = stuffed && !is_stuffed(attributes);
+  if (alone && !grown) co_return progress.moved;
+  if (grown) {
+    VPFS_CO_TRY(use(attributes));
+  }
   const Result<std::uint64_t> size = co_await file_size(session_, handle_, std::move(attributes));
   VPFS_CO_TRY(size);
+  const Transfer& wanted = progress.wanted;
   if (*size <= wanted.offset) co_return 0;
   const std::uint64_t end = std::min(wanted.size, *size - wanted.offset);
   if (wanted.bytes.into.empty()) co_return end;
-  for (const Progress::Short& part : progress.shorts) {
-    StripWalk walk(layout.strip_size, layout.targets[part.target].placement,
-                   static_cast<std::int64_t>(wanted.offset), wanted.size);
-    for (std::uint64_t done = 0; done < part.moved;) {
-      const std::optional<StripWalk::Piece> piece = walk.next(part.moved - done);
-      VPFS_ASSERT(piece.has_value());
-      done += piece->size;
-    }
-    while (const std::optional<StripWalk::Piece> hole = walk.next(wanted.size)) {
-      const auto memory = wanted.bytes.into.subspan(static_cast<std::size_t>(hole->position),
-                                                    static_cast<std::size_t>(hole->size));
-      std::fill(memory.begin(), memory.end(), std::byte{0});
-    }
+  Result<void> again;
+  if (grown) {
+    progress.start(layout_);
+    again = co_await complete(progress);
+  } else {
+    again = co_await read_gaps_again(progress, end);
   }
+  VPFS_CO_TRY(again);
+  progress.fill_gaps(end);
   co_return end;
+}
+
+net::Task<Result<void>> File::read_gaps_again(Progress& progress, std::uint64_t end) {
+  const std::shared_ptr<const Layout> layout = progress.layout;
+  std::vector<std::uint64_t> had(layout->targets.size());
+  for (const Progress::Short& part : std::exchange(progress.shorts, {})) {
+    had[part.target] = part.moved;
+    const std::optional<StripWalk::Piece> gap = progress.walk_behind(part).next(1);
+    if (gap && gap->position < end) progress.todo.push_back(part.target);
+  }
+  if (progress.todo.empty()) co_return Result<void>();
+  Result<void> done = co_await complete(progress);
+  if (!done || progress.layout != layout) co_return done;
+  // What the first answer brought is still there.
+  for (Progress::Short& part : progress.shorts) {
+    part.moved = std::max(part.moved, had[part.target]);
+  }
+  co_return done;
 }
 
 net::Task<Result<std::uint64_t>> File::read(std::uint64_t offset, std::span<std::byte> into) {

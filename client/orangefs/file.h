@@ -96,10 +96,14 @@ class File {
   [[nodiscard]] net::Task<Result<void>> reach(orangefs::IoType type, std::uint64_t end);
 
   [[nodiscard]] net::Task<Result<std::uint64_t>> transfer(Transfer wanted);
+  // Serves what is left to do, with repetition and with a renewed capability.
+  [[nodiscard]] net::Task<Result<void>> complete(Progress& progress);
   [[nodiscard]] net::Task<> attempt(Progress& progress);
   [[nodiscard]] net::Task<std::error_code> connect(Progress& progress);
   [[nodiscard]] static Verdict judge(Progress& progress);
-  [[nodiscard]] net::Task<Result<std::uint64_t>> end_of_short_read(const Progress& progress);
+  [[nodiscard]] net::Task<Result<std::uint64_t>> end_of_short_read(Progress& progress);
+  // Reads the parts once more that ended before `end` of the range.
+  [[nodiscard]] net::Task<Result<void>> read_gaps_again(Progress& progress, std::uint64_t end);
 
   CallerSession session_;
   orangefs::Handle handle_;

@@ -12,6 +12,7 @@
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
 #include "protocols/orangefs/errors.h"
+#include "protocols/orangefs/striping.h"
 #include "test/support/run_task.h"
 #include "test/support/servers/fake_orangefs_server.h"
 
@@ -26,8 +27,10 @@ using Incoming = FakeOrangefsServer::Incoming;
 using Peer = FakeOrangefsServer::Peer;
 
 constexpr orangefs::Handle kFile = 50;
+constexpr orangefs::Handle kDatafile = 1000;
 
-// A file of one datafile on a fake server; `io_` handles its SMALL_IO requests.
+// A file on a fake server, of one datafile unless a test says otherwise. `io_` handles its SMALL_IO
+// requests; `sizes_` are those of its datafiles.
 class FileTest : public testing::Test {
  protected:
   FileTest() : server_(loop_) {
@@ -37,7 +40,13 @@ class FileTest : public testing::Test {
         return peer.answer(incoming.tag,
                            {.status = 0,
                             .body = orangefs::AttributesResponse{.op = orangefs::Op::getattr,
-                                                                 .attributes = file_attributes()}});
+                                                                 .attributes = attributes_}});
+      }
+      if (const auto* ask = std::get_if<orangefs::TreeGetFileSizeRequest>(&incoming.request.body)) {
+        const std::int64_t size = sizes_.at(ask->handles.at(0) - kDatafile);
+        return peer.answer(incoming.tag, {.status = 0,
+                                          .body = orangefs::TreeGetFileSizeResponse{
+                                              .caller_index = 0, .sizes = {size}, .errors = {0}}});
       }
       requests_.push_back(incoming);
       io_(peer, incoming);
@@ -64,10 +73,33 @@ class FileTest : public testing::Test {
                       orangefs::kAttrMetaDatafiles | orangefs::kAttrMetaUnstuffed |
                       orangefs::kAttrCapability;
     attributes.type = orangefs::ObjectType::metafile;
-    attributes.capability = {.issuer = "S:s0", .fs_id = 7, .op_mask = 6, .handles = {kFile, 1000}};
+    attributes.capability = {
+        .issuer = "S:s0", .fs_id = 7, .op_mask = 6, .handles = {kFile, kDatafile}};
     attributes.distribution = orangefs::SimpleStripe{};
-    attributes.datafiles = {1000};
+    attributes.datafiles = {kDatafile};
     return attributes;
+  }
+  // Two datafiles with strips of 1000 bytes.
+  void stripe() {
+    attributes_.datafiles = {kDatafile, kDatafile + 1};
+    attributes_.distribution = orangefs::SimpleStripe{.strip_size = 1000};
+  }
+  void reopen() { file_ = std::move(run_task(loop_, file_system_->open(kFile)).value()); }
+  // Answers reads with bytes of the value 3, at most `most`.
+  static void serve_at_most(std::size_t most, Peer& peer, const Incoming& incoming) {
+    const auto& body = std::get<orangefs::SmallIoRequest>(incoming.request.body);
+    const auto wanted = static_cast<std::size_t>(orangefs::requested_bytes(body).bytes);
+    orangefs::SmallIoResponse answer{
+        .io_type = body.io_type, .bstream_size = 0, .result_size = 0, .data = {}};
+    answer.data.assign(std::min(most, wanted), std::byte{3});
+    answer.result_size = static_cast<std::int64_t>(answer.data.size());
+    peer.answer(incoming.tag, {.status = 0, .body = answer});
+  }
+  [[nodiscard]] static orangefs::Handle datafile_of(const Incoming& incoming) {
+    return std::get<orangefs::SmallIoRequest>(incoming.request.body).handle;
+  }
+  [[nodiscard]] std::size_t filled() const {
+    return static_cast<std::size_t>(std::ranges::count(memory_, std::byte{3}));
   }
   static void serve(Peer& peer, const Incoming& incoming) {
     const auto& body = std::get<orangefs::SmallIoRequest>(incoming.request.body);
@@ -83,6 +115,8 @@ class FileTest : public testing::Test {
   SystemClock clock_;
   FakeOrangefsServer server_;
   FakeOrangefsServer::OnRequest io_ = serve;
+  orangefs::Attributes attributes_ = file_attributes();
+  std::vector<std::int64_t> sizes_ = {0, 0};
   std::vector<Incoming> requests_;
   int getattrs_ = 0;
   std::unique_ptr<FileSystem> file_system_;
@@ -163,6 +197,68 @@ TEST_F(FileTest, AShortWriteIsAnError) {
   const auto result = run_task(loop_, file_->write(0, std::span<const std::byte>(memory_)));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, std::errc::io_error);
+}
+
+// Between the answer of a datafile and the size another client has written behind its end.
+TEST_F(FileTest, WhatIsWrittenWhileTheEndIsLookedForIsNotReadAsZeros) {
+  stripe();
+  reopen();
+  sizes_ = {1000, 1000};
+  bool written = false;
+  io_ = [&](Peer& peer, const Incoming& incoming) {
+    const bool late = datafile_of(incoming) == kDatafile + 1;
+    serve_at_most(late && !written ? 0 : 1000, peer, incoming);
+    if (late) written = true;
+  };
+  EXPECT_EQ(run_task(loop_, file_->read(0, memory_)).value_or(0), 2000U);
+  EXPECT_EQ(filled(), 2000U);
+  EXPECT_EQ(requests_.size(), 3U) << "only the part that was short is read again";
+}
+
+TEST_F(FileTest, AHoleIsReadAsZerosUpToTheSizeOfTheFile) {
+  stripe();
+  reopen();
+  sizes_ = {1500, 100};
+  io_ = [](Peer& peer, const Incoming& incoming) {
+    serve_at_most(datafile_of(incoming) == kDatafile ? 1500 : 100, peer, incoming);
+  };
+  memory_.assign(memory_.size(), std::byte{9});
+  EXPECT_EQ(run_task(loop_, file_->read(0, memory_)).value_or(0), 2500U);
+  EXPECT_EQ(filled(), 1600U);
+  EXPECT_EQ(std::ranges::count(memory_, std::byte{0}), 900);
+}
+
+TEST_F(FileTest, TheEndOfAStripedFileIsNotReadTwice) {
+  stripe();
+  reopen();
+  sizes_ = {1000, 500};
+  io_ = [this](Peer& peer, const Incoming& incoming) {
+    const std::int64_t size = sizes_.at(datafile_of(incoming) - kDatafile);
+    serve_at_most(static_cast<std::size_t>(size), peer, incoming);
+  };
+  EXPECT_EQ(run_task(loop_, file_->read(0, memory_)).value_or(0), 1500U);
+  EXPECT_EQ(filled(), 1500U);
+  EXPECT_EQ(requests_.size(), 2U);
+}
+
+// It was stuffed when it was read, and has got more datafiles and data since.
+TEST_F(FileTest, AFileThatIsUnstuffedMeanwhileIsReadAgain) {
+  attributes_.mask &= ~orangefs::kAttrMetaUnstuffed;
+  attributes_.distribution = orangefs::SimpleStripe{.strip_size = 1000};
+  attributes_.stuffed_size = 100;
+  reopen();
+  io_ = [this](Peer& peer, const Incoming& incoming) {
+    if ((attributes_.mask & orangefs::kAttrMetaUnstuffed) == 0) {
+      serve_at_most(0, peer, incoming);
+      attributes_.mask |= orangefs::kAttrMetaUnstuffed;
+      stripe();
+      sizes_ = {1000, 1000};
+      return;
+    }
+    serve_at_most(1000, peer, incoming);
+  };
+  EXPECT_EQ(run_task(loop_, file_->read(0, memory_)).value_or(0), 2000U);
+  EXPECT_EQ(filled(), 2000U);
 }
 
 TEST_F(FileTest, ClosingEndsOperationsUnderWay) {
