@@ -207,6 +207,11 @@ net::Task<Result<void>> File::reach(orangefs::IoType type, std::uint64_t end) {
   if (type == orangefs::IoType::read) co_return co_await refresh();
   Result<orangefs::Attributes> attributes =
       co_await unstuff(session_, handle_, layout_->attributes.capability);
+  if (!attributes && errno_of(attributes.error()) == EAGAIN) {  // the capability has expired
+    Result<void> good = co_await refresh();
+    if (!good || !layout_->stuffed) co_return good;
+    attributes = co_await unstuff(session_, handle_, layout_->attributes.capability);
+  }
   VPFS_CO_TRY(attributes);
   co_return use(std::move(*attributes));
 }

@@ -261,6 +261,28 @@ TEST_F(FileTest, AFileThatIsUnstuffedMeanwhileIsReadAgain) {
   EXPECT_EQ(filled(), 2000U);
 }
 
+TEST_F(FileTest, AnExpiredCapabilityIsRenewedBeforeAStuffedFileGetsMoreDatafiles) {
+  attributes_.mask &= ~orangefs::kAttrMetaUnstuffed;
+  attributes_.distribution = orangefs::SimpleStripe{.strip_size = 1000};
+  reopen();
+  getattrs_ = 0;
+  int unstuffs = 0;
+  io_ = [&](Peer& peer, const Incoming& incoming) {
+    const orangefs::Op op = orangefs::op_of(incoming.request.body);
+    if (op != orangefs::Op::unstuff) return serve_at_most(4096, peer, incoming);
+    if (++unstuffs == 1) {
+      return peer.fail(incoming.tag, op, orangefs::status_from_errno(EAGAIN));
+    }
+    attributes_.mask |= orangefs::kAttrMetaUnstuffed;
+    peer.answer(
+        incoming.tag,
+        {.status = 0, .body = orangefs::AttributesResponse{.op = op, .attributes = attributes_}});
+  };
+  EXPECT_TRUE(run_task(loop_, file_->write(0, std::span<const std::byte>(memory_))));
+  EXPECT_EQ(unstuffs, 2);
+  EXPECT_EQ(getattrs_, 1);
+}
+
 TEST_F(FileTest, ClosingEndsOperationsUnderWay) {
   io_ = [this](Peer&, const Incoming&) { file_system_->close(); };
   const auto result = run_task(loop_, file_->read(0, memory_));
