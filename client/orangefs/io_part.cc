@@ -80,6 +80,10 @@ void IoPart::add_pieces(net::OutputQueue::Message message, std::uint64_t size,
 }
 
 bool IoPart::on_response(std::span<const std::byte> payload) {
+  if (phase_ == Phase::ended) {
+    spdlog::error("received a response to an I/O that has ended");
+    return false;
+  }
   ByteReader in(payload);
   const std::uint32_t version = in.u32();
   const std::uint32_t encoding = in.u32();
@@ -205,15 +209,20 @@ void IoPart::on_failure(std::error_code error) {
   }
 }
 
+// A server may answer before it has taken all data. The deadline goes on until it has.
 void IoPart::end() {
   phase_ = Phase::ended;
-  connection_->forget(*this);
-  if (!borrowed_) latch_.done();
+  if (!borrowed_) finish();
 }
 
 void IoPart::data_released() {
   borrowed_ = false;
-  if (phase_ == Phase::ended) latch_.done();
+  if (phase_ == Phase::ended) finish();
+}
+
+void IoPart::finish() {
+  connection_->forget(*this);
+  latch_.done();
 }
 
 }  // namespace vpfs::client

@@ -89,6 +89,7 @@ class IoPart final : public Exchange {
   void take(std::uint64_t size);
   void end();
   void data_released();
+  void finish();
 
   Plan plan_;
   IoBytes bytes_;

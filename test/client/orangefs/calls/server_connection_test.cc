@@ -223,6 +223,29 @@ TEST_F(ServerConnectionTest, AWriteThatIsNotTakenReleasesItsMemoryByClosing) {
   drain(loop_);
 }
 
+TEST_F(ServerConnectionTest, ACompletionOfAWriteThatIsNotTakenDoesNotEndItsDeadline) {
+  server_.on_request(
+      [](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
+        peer.reading = false;
+        peer.answer(incoming.tag, {.status = 0, .body = orangefs::IoResponse{}});
+        peer.answer(
+            incoming.tag,
+            {.status = 0,
+             .body = orangefs::WriteCompletionResponse{.total_completed = std::int64_t{64} << 20}});
+      });
+  const RequestTemplate request = io_request(orangefs::IoType::write);
+  {
+    std::vector<std::byte> memory(64U << 20);
+    net::Latch latch(loop_.get_executor());
+    IoPart part(io(orangefs::IoType::write, memory.size(), 100ms), {.from = memory}, latch);
+    part.begin(connection_, request);
+    run_task(loop_, latch.wait());
+    EXPECT_EQ(part.failure(), std::errc::timed_out);
+  }
+  EXPECT_FALSE(connection_->usable());
+  drain(loop_);
+}
+
 TEST_F(ServerConnectionTest, AnErrorCompletionBeforeAllDataAreSentWaitsForThem) {
   std::uint64_t received = 0;
   server_.on_request(
