@@ -73,7 +73,7 @@ class Session {
   [[nodiscard]] net::Task<std::vector<Result<orangefs::Response>>> call_all(
       std::vector<Addressed> requests);
 
-  [[nodiscard]] Retry new_retry() const { return Retry(retry_rule_); }
+  [[nodiscard]] Retry new_retry() const { return Retry(retry_rule_, clock_.now()); }
   // Waits before the next attempt after a failure of the transport; false when there are no more.
   [[nodiscard]] net::Task<bool> pause_before_retry(Retry& retry, std::error_code failure);
 

@@ -14,14 +14,17 @@ std::optional<Duration> Retry::after(std::error_code failure, TimePoint now) {
   const bool final =
       failure == std::errc::connection_aborted || failure == std::errc::protocol_not_supported;
   if (final) return std::nullopt;
+  const std::uint32_t repeated = attempts_++;
   if (!rule_.retry_for) {
-    if (attempts_++ >= rule_.limit) return std::nullopt;
+    if (repeated >= rule_.limit) return std::nullopt;
     // After a time-out the client has waited already.
     return failure == std::errc::timed_out ? Duration::zero() : rule_.delay;
   }
-  if (!end_) end_ = now + *rule_.retry_for;
-  if (now >= *end_) return std::nullopt;
-  const Duration pause = std::min(backoff_, *end_ - now);
+  if (now >= end_) {
+    if (repeated > 0) return std::nullopt;
+    return backoff_;
+  }
+  const Duration pause = std::min(backoff_, end_ - now);
   backoff_ = std::min(2 * backoff_, kLongestBackoff);
   return pause;
 }

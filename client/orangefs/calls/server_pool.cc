@@ -34,34 +34,32 @@ std::shared_ptr<ServerConnection> ServerPool::ready(std::size_t server) {
 
 net::Task<Result<std::shared_ptr<ServerConnection>>> ServerPool::connect(std::size_t server) {
   const std::size_t index = servers_[server].turn;
-  for (;;) {
-    if (closed_) {
-      co_return fail("the file system is closed",
-                     std::make_error_code(std::errc::connection_aborted));
-    }
-    PooledConnection& pooled = servers_[server].connections[index];
-    if (pooled.connection && pooled.connection->usable()) co_return pooled.connection;
-    if (!pooled.connecting) break;
-    const std::shared_ptr<net::Signal> connecting = pooled.connecting;
-    co_await connecting->wait();
-  }
-  if (const auto& lost = servers_[server].connections[index].connection) {
-    lost->close(std::make_error_code(std::errc::connection_reset));
-  }
-  const auto connecting = std::make_shared<net::Signal>(executor_);
-  servers_[server].connections[index].connecting = connecting;
-  Result<std::shared_ptr<ServerConnection>> connection =
-      co_await ServerConnection::open(servers_[server].endpoint, clock_, connect_patience_);
-  connecting->notify_all();
-  PooledConnection& pooled = servers_[server].connections[index];
-  pooled.connecting = nullptr;
-  VPFS_CO_TRY(connection);
   if (closed_) {
-    (*connection)->close(std::make_error_code(std::errc::connection_aborted));
-  } else {
-    pooled.connection = *connection;
+    co_return fail("the file system is closed",
+                   std::make_error_code(std::errc::connection_aborted));
   }
-  co_return connection;
+  const PooledConnection now = servers_[server].connections[index];
+  if (now.connection && now.connection->usable()) co_return now.connection;
+  if (now.attempt) {
+    co_await now.attempt->ended.wait();
+    co_return now.attempt->outcome;
+  }
+  if (now.connection) now.connection->close(std::make_error_code(std::errc::connection_reset));
+  const std::shared_ptr<Attempt> attempt(new Attempt{.ended = net::Signal(executor_)});
+  servers_[server].connections[index].attempt = attempt;
+  attempt->outcome =
+      co_await ServerConnection::open(servers_[server].endpoint, clock_, connect_patience_);
+  PooledConnection& pooled = servers_[server].connections[index];
+  pooled.attempt = nullptr;
+  if (attempt->outcome) {
+    if (closed_) {
+      (*attempt->outcome)->close(std::make_error_code(std::errc::connection_aborted));
+    } else {
+      pooled.connection = *attempt->outcome;
+    }
+  }
+  attempt->ended.notify_all();
+  co_return attempt->outcome;
 }
 
 void ServerPool::close() {

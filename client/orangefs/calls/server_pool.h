@@ -27,15 +27,21 @@ class ServerPool {
 
   // The next connection in turn if it is open; otherwise null, and connect() opens it.
   [[nodiscard]] std::shared_ptr<ServerConnection> ready(std::size_t server);
+  // All that ask while a connect is under way get its outcome: an unreachable server costs each of
+  // them one time-out, however many they are.
   [[nodiscard]] net::Task<Result<std::shared_ptr<ServerConnection>>> connect(std::size_t server);
 
   // Ends all exchanges; no connection is opened after it.
   void close();
 
  private:
+  struct Attempt {
+    net::Signal ended;
+    Result<std::shared_ptr<ServerConnection>> outcome = {};
+  };
   struct PooledConnection {
     std::shared_ptr<ServerConnection> connection;
-    std::shared_ptr<net::Signal> connecting;  // shared by all that wait for this connect
+    std::shared_ptr<Attempt> attempt;  // to connect, shared by all that wait for it
   };
   struct Server {
     net::Endpoint endpoint;

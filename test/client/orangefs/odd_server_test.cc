@@ -27,8 +27,8 @@ using test::run_task;
 using Incoming = FakeOrangefsServer::Incoming;
 using Peer = FakeOrangefsServer::Peer;
 
-constexpr orangefs::Handle kFile = 50;
-constexpr orangefs::Handle kDatafile = 1000;
+constexpr orangefs::Handle kOddFile = 50;
+constexpr orangefs::Handle kOddDatafile = 1000;
 
 // One file of `attributes_`; `others_` answers all other requests.
 class OddServer : public testing::Test {
@@ -62,14 +62,14 @@ class OddServer : public testing::Test {
 
   // With a capability as real servers give it.
   void set_datafiles(std::size_t count) {
-    attributes_.datafiles.assign(count, kDatafile);
+    attributes_.datafiles.assign(count, kOddDatafile);
     set_handles(count + 1);
   }
   void set_handles(std::size_t count) {
     attributes_.capability = {.issuer = "S:s0",
                               .fs_id = 7,
                               .op_mask = ~0U,
-                              .handles = std::vector<orangefs::Handle>(count, kFile)};
+                              .handles = std::vector<orangefs::Handle>(count, kOddFile)};
   }
   static void succeed(Peer& peer, const Incoming& incoming) {
     const Op op = orangefs::op_of(incoming.request.body);
@@ -78,15 +78,15 @@ class OddServer : public testing::Test {
   int set_permissions() {
     AttributeChanges changes;
     changes.permissions = 0600;
-    return problem(run_task(loop_, file_system_->set_attributes(kFile, changes)));
+    return problem(run_task(loop_, file_system_->set_attributes(kOddFile, changes)));
   }
   int set_extended(std::size_t size) {
     return problem(
-        run_task(loop_, file_system_->set_extended(kFile, "user.x", std::string(size, 'v'))));
+        run_task(loop_, file_system_->set_extended(kOddFile, "user.x", std::string(size, 'v'))));
   }
-  int open() { return problem(run_task(loop_, file_system_->open(kFile))); }
+  int open() { return problem(run_task(loop_, file_system_->open(kOddFile))); }
   int truncate(std::uint64_t size) {
-    return problem(run_task(loop_, file_system_->truncate(kFile, size)));
+    return problem(run_task(loop_, file_system_->truncate(kOddFile, size)));
   }
 
   asio::io_context loop_;
@@ -123,7 +123,7 @@ TEST_F(OddServer, StripsThatAreTooLargeAreAnError) {
     attributes_.distribution = orangefs::SimpleStripe{.strip_size = strip_size};
     EXPECT_EQ(open(), EIO);
     EXPECT_EQ(truncate(100), EIO);
-    EXPECT_EQ(problem(run_task(loop_, file_system_->stat(kFile))), EIO);
+    EXPECT_EQ(problem(run_task(loop_, file_system_->stat(kOddFile))), EIO);
   }
   for (const Op op : ops_) EXPECT_EQ(op, Op::getattr);
   attributes_.distribution = orangefs::SimpleStripe{.strip_size = std::int64_t{1} << 59};
@@ -160,7 +160,7 @@ TEST_F(OddServer, AFileOfManyDatafilesIsWrittenWithRequestsThatServersTake) {
     peer.answer(tag, {.status = 0, .body = orangefs::WriteCompletionResponse{size}});
   });
   set_datafiles(1400);
-  auto file = run_task(loop_, file_system_->open(kFile));
+  auto file = run_task(loop_, file_system_->open(kOddFile));
   ASSERT_EQ(problem(file), 0);
   const std::vector<std::byte> memory(6000);
   EXPECT_EQ(problem(run_task(loop_, (*file)->write(0, std::span<const std::byte>(memory)))), 0);
@@ -178,7 +178,7 @@ TEST_F(OddServer, AListOfExtendedAttributesHasAnEnd) {
     list.keys.assign(ask.key_sizes.size(), "user." + std::string(200, 'k'));
     peer.answer(incoming.tag, {.status = 0, .body = list});
   };
-  EXPECT_EQ(problem(run_task(loop_, file_system_->list_extended(kFile))), E2BIG);
+  EXPECT_EQ(problem(run_task(loop_, file_system_->list_extended(kOddFile))), E2BIG);
 }
 
 }  // namespace

@@ -17,14 +17,14 @@ const std::error_code kReset = std::make_error_code(std::errc::connection_reset)
 constexpr TimePoint kStart{1000s};
 
 TEST(Retry, AsConfiguredItPausesEachTimeAndEndsAtTheLimit) {
-  Retry retry({.limit = 2, .delay = 7ms});
+  Retry retry({.limit = 2, .delay = 7ms}, kStart);
   EXPECT_EQ(retry.after(kReset, kStart), Duration(7ms));
   EXPECT_EQ(retry.after(std::make_error_code(std::errc::timed_out), kStart), Duration::zero());
   EXPECT_EQ(retry.after(kReset, kStart), std::nullopt);
 }
 
 TEST(Retry, ForATimeItBacksOffUpToTwoSecondsAndEndsWithTheTime) {
-  Retry retry({.limit = 0, .delay = 7ms, .retry_for = 10s});
+  Retry retry({.limit = 0, .delay = 7ms, .retry_for = 10s}, kStart);
   TimePoint now = kStart;
   for (const Duration pause : {50ms, 100ms, 200ms, 400ms, 800ms, 1600ms, 2000ms, 2000ms}) {
     EXPECT_EQ(retry.after(kReset, now), pause);
@@ -34,17 +34,24 @@ TEST(Retry, ForATimeItBacksOffUpToTwoSecondsAndEndsWithTheTime) {
   EXPECT_EQ(retry.after(kReset, kStart + 10s), std::nullopt);
 }
 
-TEST(Retry, TheTimeBeginsWithTheFirstFailure) {
-  Retry retry({.limit = 0, .retry_for = 1s});
+TEST(Retry, TheTimeBeginsWithTheRequest) {
+  Retry retry({.limit = 0, .retry_for = 10s}, kStart);
+  EXPECT_EQ(retry.after(kReset, kStart + 5s), Duration(50ms));
+  EXPECT_EQ(retry.after(kReset, kStart + 9999ms), Duration(1ms));
+  EXPECT_EQ(retry.after(kReset, kStart + 10s), std::nullopt);
+}
+
+TEST(Retry, AFirstAttemptThatTookAllTheTimeIsRepeatedOnce) {
+  Retry retry({.limit = 0, .retry_for = 1s}, kStart);
   EXPECT_EQ(retry.after(std::make_error_code(std::errc::timed_out), kStart + 300s), Duration(50ms));
-  EXPECT_EQ(retry.after(kReset, kStart + 300s + 999ms), Duration(1ms));
   EXPECT_EQ(retry.after(kReset, kStart + 301s), std::nullopt);
 }
 
 TEST(Retry, AClosedSessionAndAnotherProtocolAreFinal) {
   for (const std::errc final : {std::errc::connection_aborted, std::errc::protocol_not_supported}) {
-    EXPECT_EQ(Retry({.limit = 9}).after(std::make_error_code(final), kStart), std::nullopt);
-    EXPECT_EQ(Retry({.retry_for = 9s}).after(std::make_error_code(final), kStart), std::nullopt);
+    const std::error_code failure = std::make_error_code(final);
+    EXPECT_EQ(Retry({.limit = 9}, kStart).after(failure, kStart), std::nullopt);
+    EXPECT_EQ(Retry({.retry_for = 9s}, kStart).after(failure, kStart), std::nullopt);
   }
 }
 
