@@ -174,6 +174,11 @@ class FileSystem {
 
   [[nodiscard]] net::Task<Result<void>> set_attributes(orangefs::Handle handle,
                                                        AttributeChanges changes);
+  // Sets the time at which a file was written, which servers leave to the client, unless another
+  // client has written it since. A time after `latest` is not that of a write.
+  [[nodiscard]] net::Task<Result<void>> set_time_of_write(orangefs::Handle file,
+                                                          std::uint64_t written_at,
+                                                          std::uint64_t latest);
   [[nodiscard]] net::Task<Result<void>> truncate(orangefs::Handle file, std::uint64_t size);
   [[nodiscard]] net::Task<Result<void>> flush(orangefs::Handle file);
   [[nodiscard]] net::Task<Result<FileSystemStatus>> statfs();
@@ -223,6 +228,8 @@ class FileSystem {
   // Likewise for an object's own attributes.
   [[nodiscard]] net::Task<Result<void>> with_attributes(orangefs::Handle handle,
                                                         const UseAttributes& use);
+  [[nodiscard]] orangefs::SetattrRequest request_of(orangefs::Handle handle,
+                                                    const AttributeChanges& changes) const;
   // Sends a request about the object with the capability in its attributes.
   [[nodiscard]] net::Task<Result<void>> send(orangefs::Handle handle, Caches::AttributesPtr held,
                                              orangefs::RequestBody body);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -108,10 +109,8 @@ net::Task<Result<void>> FileSystem::check_empty(orangefs::Handle handle) {
   co_return fail("the directory has entries", std::make_error_code(std::errc::directory_not_empty));
 }
 
-net::Task<Result<void>> FileSystem::set_attributes(orangefs::Handle handle,
-                                                   AttributeChanges changes) {
-  Change change(session().caches(), session().clock());
-  change.object(handle);
+orangefs::SetattrRequest FileSystem::request_of(orangefs::Handle handle,
+                                                const AttributeChanges& changes) const {
   orangefs::SetattrRequest body;
   body.handle = handle;
   body.fs_id = config().fs_id;
@@ -132,6 +131,14 @@ net::Task<Result<void>> FileSystem::set_attributes(orangefs::Handle handle,
   if (changes.mtime_now) wanted.mask |= orangefs::kAttrMtime;
   // Servers do not do that by themselves for a symbolic link.
   wanted.mask |= orangefs::kAttrCtime;
+  return body;
+}
+
+net::Task<Result<void>> FileSystem::set_attributes(orangefs::Handle handle,
+                                                   AttributeChanges changes) {
+  Change change(session().caches(), session().clock());
+  change.object(handle);
+  const orangefs::SetattrRequest body = request_of(handle, changes);
   const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
     Result<void> set = co_await send(handle, held, body);
     const bool directory = held->type == orangefs::ObjectType::directory;
@@ -140,6 +147,21 @@ net::Task<Result<void>> FileSystem::set_attributes(orangefs::Handle handle,
     co_return set;
   };
   co_return co_await with_attributes(handle, use);
+}
+
+net::Task<Result<void>> FileSystem::set_time_of_write(orangefs::Handle file,
+                                                      std::uint64_t written_at,
+                                                      std::uint64_t latest) {
+  Change change(session().caches(), session().clock());
+  Result<orangefs::Attributes> found = co_await get_attributes(session_, file);
+  VPFS_CO_TRY(found);
+  if (found->mtime >= written_at && found->mtime <= latest) co_return Result<void>();
+  change.object(file);
+  AttributeChanges changes;
+  changes.mtime = written_at;
+  orangefs::SetattrRequest body = request_of(file, changes);
+  auto held = std::make_shared<const orangefs::Attributes>(std::move(*found));
+  co_return co_await send(file, std::move(held), std::move(body));
 }
 
 net::Task<Result<void>> FileSystem::set_times_of_parts(Caches::AttributesPtr held,

@@ -20,6 +20,9 @@ namespace {
 // How often operations that wait for abandoned changes look whether these are done.
 constexpr Duration kLookForChanges = std::chrono::milliseconds(10);
 
+// By how many seconds the clock of another node may be ahead. A later time was set by a user.
+constexpr std::uint64_t kClocksDiffer = 60;
+
 std::uint64_t now_seconds() {
   return static_cast<std::uint64_t>(std::time(nullptr));
 }
@@ -171,9 +174,8 @@ net::Task<Result<void>> tell_time_of_write(MountWorker& worker, OpenFilePtr file
   std::uint64_t written_at = file->object->written_at;
   if (written_at == 0) co_return Result<void>();
   client::FileSystem servers = worker.session().as(file->caller);
-  client::AttributeChanges changes;
-  changes.mtime = written_at;
-  const Result<void> told = co_await servers.set_attributes(file->handle, changes);
+  const Result<void> told =
+      co_await servers.set_time_of_write(file->handle, written_at, now_seconds() + kClocksDiffer);
   // Until then others are told that time here, and after a failure the next close tries again.
   if (told) file->object->written_at.compare_exchange_strong(written_at, 0);
   co_return told;

@@ -259,6 +259,20 @@ TEST_F(NameSpace, ANewEntryShowsInTheTimesOfItsDirectory) {
   EXPECT_GT(run_task(loop_, fs_->stat_all({empty_}))[0]->mtime, 1'000'000'000U);
 }
 
+TEST_F(NameSpace, TheTimeOfAWriteDoesNotReplaceThatOfALaterWrite) {
+  const auto after = [&](std::uint64_t mtime, std::uint64_t written_at, std::uint64_t latest) {
+    AttributeChanges changes;
+    changes.mtime = mtime;
+    EXPECT_EQ(problem(run_task(loop_, fs_->set_attributes(file_, changes))), 0);
+    EXPECT_EQ(problem(run_task(loop_, fs_->set_time_of_write(file_, written_at, latest))), 0);
+    return run_task(loop_, fs_->stat(file_))->mtime;
+  };
+  EXPECT_EQ(after(1000, 2000, 3000), 2000U);
+  EXPECT_EQ(after(2000, 2000, 3000), 2000U);
+  EXPECT_EQ(after(2500, 2000, 3000), 2500U) << "another client's";
+  EXPECT_EQ(after(9000, 2000, 3000), 2000U) << "a user has set it";
+}
+
 // A directory over three dirdata objects: the first has two short pages, the second is empty.
 TEST(DistributedListing, AllPlacesAreListedWhateverTheServersPagesAre) {
   asio::io_context loop;

@@ -1,13 +1,18 @@
 // Attributes on a mounted OrangeFS, embedded or real, beside those of a plain directory.
+#include <array>
 #include <cerrno>
+#include <ctime>
 #include <string>
+#include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "test/fuse/orangefs_site.h"
+#include "test/support/comes_true.h"
 
 namespace vpfs::test {
 namespace {
@@ -37,6 +42,37 @@ TEST_P(MountOrangefsAttributes, ANewOwnerClearsTheSetUserIdBitOfAFileForRootToo)
     EXPECT_EQ(problem_of(::chown(inner.c_str(), 1001, 1001)), 0);
     EXPECT_EQ(status_of(inner).st_mode & 07777U, 06755U) << directory;
   }
+}
+
+TEST_P(MountOrangefsAttributes, TheTimeOfALaterWriteOnAnotherNodeStays) {
+  const std::vector<std::string> options = {"allow_other", "attr_timeout=0"};
+  const MountProcess mount(settings(options));
+  const MountProcess other(settings(options));
+  const std::string path = new_directory(mount) + "/file";
+  const std::string seen_by_other = other.path() / "work/file";
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+  ASSERT_EQ(::write(file, "x", 1), 1);
+  const std::time_t first = std::time(nullptr);
+  ASSERT_TRUE(comes_true([&] { return std::time(nullptr) > first; }));
+  make_file(seen_by_other, "y");
+  const std::time_t later = status_of(seen_by_other).st_mtim.tv_sec;
+  EXPECT_GT(later, first);
+  ::close(file);
+  EXPECT_EQ(status_of(seen_by_other).st_mtim.tv_sec, later);
+  EXPECT_EQ(status_of(path).st_mtim.tv_sec, later);
+}
+
+TEST_P(MountOrangefsAttributes, AWriteIsLaterThanATimeToComeThatAUserHasSet) {
+  const MountProcess mount(settings({"allow_other", "attr_timeout=0"}));
+  const std::string path = new_directory(mount) + "/file";
+  make_file(path);
+  const timespec to_come = {.tv_sec = std::time(nullptr) + 100'000, .tv_nsec = 0};
+  const std::array<timespec, 2> times = {to_come, to_come};
+  ASSERT_EQ(problem_of(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0)), 0);
+  const int file = ::open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(::write(file, "x", 1), 1);
+  ::close(file);
+  EXPECT_LT(status_of(path).st_mtim.tv_sec, to_come.tv_sec);
 }
 
 TEST_P(MountOrangefsAttributes, AnExtendedAttributeThatServersDoNotTakeIsRefused) {
