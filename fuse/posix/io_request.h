@@ -52,6 +52,7 @@ struct IoRequest : stage::Held {
   bool appends = false;                 // a write to the end, wherever that is
   std::vector<std::byte> message = {};  // for libfuse
   bool passes_cache = false;            // a read of a file that is open for direct I/O
+  bool is_direct = false;               // its process wanted direct I/O when it sent it
   std::size_t held_at_file = kNowhere;  // its index in HeldReads
   KernelLocks locks = {};               // of a request on names and attributes
   TimePoint held_until = kNever;        // the gate's own: when it must let it go

@@ -9,12 +9,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/result.h"
 #include "fuse/credentials.h"
+#include "fuse/posix/data_below.h"
 #include "fuse/posix/handover/known_changes.h"
 #include "fuse/posix/low_priority.h"
 #include "fuse/posix/opcodes.h"
@@ -34,28 +34,6 @@ fuse_in_header head_of(std::span<const std::byte> message) {
   fuse_in_header head;
   std::memcpy(&head, message.data(), sizeof head);
   return head;
-}
-
-// Whether reads of it pass the cache below.
-bool is_direct(int descriptor) {
-  const int flags = ::fcntl(descriptor, F_GETFL);
-  return flags >= 0 && (flags & O_DIRECT) != 0;
-}
-
-// Descriptors below do not append (serve(), file_operations.cc), since mapped pages and writes
-// after a change of the flags have their offsets. A process's write that appends says so itself.
-ssize_t write_below(int descriptor, std::span<std::byte> from, std::uint64_t offset, bool appends) {
-  const auto at = static_cast<off_t>(offset);
-  if (!appends) return ::pwrite(descriptor, from.data(), from.size(), at);
-  const iovec part = {.iov_base = from.data(), .iov_len = from.size()};
-  return ::pwritev2(descriptor, &part, 1, at, RWF_APPEND);
-}
-
-// A file that is open for direct I/O may be mapped too. The last of its mapped pages is written as
-// far as the file goes, which no block is, so its further I/O goes through the cache below.
-void end_direct_io(int descriptor) {
-  const int flags = ::fcntl(descriptor, F_GETFL);
-  if (flags >= 0) (void)::fcntl(descriptor, F_SETFL, flags & ~O_DIRECT);
 }
 
 }  // namespace
@@ -190,8 +168,7 @@ void Server::ServerThread::keep_elsewhere(const fuse_in_header& head, const fuse
   std::unique_ptr<IoRequest> request = new_write(head, body);
   if (!count(request)) return inlet_.close();
   const bool is_direct_write =
-      !request->is_of_cache &&
-      ((body.flags & O_DIRECT) != 0 || is_direct(request->file->descriptor.get()));
+      request->is_direct || (!request->is_of_cache && is_direct(request->file->descriptor.get()));
   if (is_direct_write) {
     // The pipe has a copy of the process's pages. So only a part is kept, and the write will be a
     // short one.
@@ -243,6 +220,7 @@ std::unique_ptr<IoRequest> Server::ServerThread::new_write(const fuse_in_header&
   // Writes of cached pages name no user.
   if (request->is_of_cache) request->charged = request->file->opener.uid;
   request->appends = !request->is_of_cache && (body.flags & O_APPEND) != 0;
+  request->is_direct = !request->is_of_cache && (body.flags & O_DIRECT) != 0;
   return request;
 }
 
@@ -329,8 +307,8 @@ void Server::ServerThread::handle_data(const fuse_in_header& head, std::span<std
     request->kind = IoKind::read;
     request->file = server_.files_.files().at(body.fh).shared_from_this();
     request->offset = body.offset;
-    request->passes_cache =
-        request->file->passes_cache || (body.flags & static_cast<std::uint32_t>(O_DIRECT)) != 0;
+    request->is_direct = (body.flags & O_DIRECT) != 0;
+    request->passes_cache = request->file->passes_cache || request->is_direct;
     if (!count(request)) return;
     return pass(std::move(request), std::min<std::uint64_t>(body.size, kLargestIo));
   }
@@ -429,18 +407,9 @@ void Server::ServerThread::read_data(IoRequest& request) {
                               request.moved)) {
     return;
   }
-  // The kernel takes a short answer for the end of the file, so only the end makes one.
-  while (request.moved < into.size()) {
-    const ssize_t got =
-        ::pread(descriptor, into.data() + request.moved, into.size() - request.moved,
-                static_cast<off_t>(request.offset + request.moved));
-    if (got == 0) break;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      request.failed = true;
-      return request.channel->fail(request.unique, errno);
-    }
-    request.moved += static_cast<std::uint64_t>(got);
+  if (const int problem = read_below(request, into); problem != 0) {
+    request.failed = true;
+    return request.channel->fail(request.unique, problem);
   }
   request.channel->answer(request.unique, into.first(request.moved));
 }
@@ -460,23 +429,9 @@ void Server::ServerThread::write_data(IoRequest& request) {
     request.failed = true;
     return request.channel->fail(request.unique, EIO);
   }
-  const int descriptor = request.file->descriptor.get();
-  bool was_direct = false;
-  while (request.moved < from.size()) {
-    const ssize_t put = write_below(descriptor, from.subspan(request.moved),
-                                    request.offset + request.moved, request.appends);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0 && errno == EINVAL && request.is_of_cache && !was_direct) {
-      was_direct = true;
-      end_direct_io(descriptor);
-      continue;
-    }
-    if (put < 0 && request.moved == 0) {
-      request.failed = true;
-      return request.channel->fail(request.unique, errno);
-    }
-    if (put <= 0) break;
-    request.moved += static_cast<std::uint64_t>(put);
+  if (const int problem = write_below(request, from); problem != 0) {
+    request.failed = true;
+    return request.channel->fail(request.unique, problem);
   }
   if (request.file->has_id_bits) request.channel->attributes_changed(request.inode);
   request.channel->answer_write(request.unique, static_cast<std::uint32_t>(request.moved));

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "net/descriptor.h"
 #include "test/fuse/file_checker.h"
 #include "test/fuse/mount_process.h"
 #include "test/support/comes_true.h"
@@ -190,6 +191,52 @@ TEST_F(MountData, OfAFileThatChangesBelowIsSeenAtTheNextOpen) {
   // As long as before, so that only the time tells.
   write_below("other");
   EXPECT_EQ(read_text(mount.path() / "file"), "other");
+}
+
+// What a file has after a program like `dd oflag=direct` has written it: whole blocks with direct
+// I/O, and without it the last block, which is not whole. "": something failed.
+std::string written_by_blocks(const std::string& path, std::string_view text) {
+  constexpr std::size_t kBlock = 4096;
+  const net::Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600));
+  alignas(kBlock) std::array<char, kBlock> block = {};
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const std::string_view part = text.substr(done, kBlock);
+    const int flags = part.size() < kBlock ? O_RDWR : O_RDWR | O_DIRECT;
+    if (::fcntl(file.get(), F_SETFL, flags) != 0) return "";
+    std::ranges::copy(part, block.begin());
+    const ssize_t put = ::pwrite(file.get(), block.data(), part.size(), static_cast<off_t>(done));
+    if (put != static_cast<ssize_t>(part.size())) return "";
+    done += part.size();
+  }
+  return read_text(path);
+}
+
+TEST_F(MountData, OfAFileWhoseDirectIoIsSwitchedOffNeedNoWholeBlocks) {
+  const MountProcess mount;
+  const std::string text = std::string(8192, 'a') + std::string(1000, 'b');
+  if (written_by_blocks(mount.below() / "below", text).empty()) {
+    GTEST_SKIP() << "the directory below has no direct I/O";
+  }
+  const std::string path = mount.path() / "file";
+  EXPECT_EQ(written_by_blocks(path, text), text) << std::strerror(errno);
+  EXPECT_EQ(read_text(mount.below() / "file"), text);
+  // The same goes for reads.
+  const net::Descriptor file(::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  ASSERT_EQ(::fcntl(file.get(), F_SETFL, O_RDONLY), 0);
+  std::array<char, 100> some = {};
+  EXPECT_EQ(::pread(file.get(), some.data(), some.size(), 8150), 100) << std::strerror(errno);
+  EXPECT_EQ(std::string(some.data(), some.size()), text.substr(8150, 100));
+}
+
+// A local file system refuses these, and a program may rely on that.
+TEST_F(MountData, OfAFileThatIsOpenForDirectIoAreRefusedAsBelow) {
+  const MountProcess mount;
+  const auto refusal = [](const std::string& path) {
+    const net::Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600));
+    return file && ::pwrite(file.get(), "some", 4, 1) == 4 ? 0 : errno;
+  };
+  EXPECT_EQ(refusal(mount.path() / "file"), refusal(mount.below() / "below"));
 }
 
 // The kernel writes the last of the mapped pages as far as the file goes: less than a block.

@@ -31,6 +31,7 @@ void archive(Archive& fields, IoRequest& request) {
   fields("is_of_cache", request.is_of_cache);
   fields("appends", request.appends);
   fields("passes_cache", request.passes_cache);
+  fields("is_direct", request.is_direct);
   fields("moved", request.moved);
   fields("kind", request.kind);
   fields("asked", request.asked);

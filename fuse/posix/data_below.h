@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "fuse/posix/io_request.h"
+
+namespace vpfs::fuse {
+
+// Does a read or write in the file below, from IoRequest::moved on, which counts what was done.
+// Returns an errno, or 0. A write that fails after its first bytes is a short one.
+//
+// A file below that was opened for direct I/O takes whole blocks only. Not all requests have them:
+// a process may switch direct I/O off (dd does so for its last block), and the last of the mapped
+// pages is written as far as the file goes. From such a request on, the I/O of the file goes
+// through the cache below.
+[[nodiscard]] int read_below(IoRequest& request, std::span<std::byte> into);
+[[nodiscard]] int write_below(IoRequest& request, std::span<std::byte> from);
+
+// Whether reads of it pass the cache below.
+[[nodiscard]] bool is_direct(int descriptor);
+
+}  // namespace vpfs::fuse
