@@ -29,13 +29,17 @@ bool is_dying(pid_t process) {
   if (!status) return true;
   std::uint64_t pending = 0;
   std::uint64_t shared = 0;
+  std::uint64_t blocked = 0;
   std::uint64_t ignored = 0;
   std::uint64_t caught = 0;
   for (std::string line; std::getline(status, line);) {
     (void)(read_mask(line, "SigPnd:", pending) || read_mask(line, "ShdPnd:", shared) ||
-           read_mask(line, "SigIgn:", ignored) || read_mask(line, "SigCgt:", caught));
+           read_mask(line, "SigBlk:", blocked) || read_mask(line, "SigIgn:", ignored) ||
+           read_mask(line, "SigCgt:", caught));
   }
-  return ((pending | shared) & ~ignored & ~caught & ~kHarmless) != 0;
+  // The kernel turns a signal that ends a process into SIGKILL for each of its threads, which none
+  // can block.
+  return ((pending | shared) & ~blocked & ~ignored & ~caught & ~kHarmless) != 0;
 }
 
 }  // namespace

@@ -44,6 +44,12 @@ TEST(Interrupts, ASignalThatTheProcessHandlesOrIgnoresIsNot) {
   EXPECT_FALSE(obeys_pending(0, kSleeps));
 }
 
+TEST(Interrupts, ASignalThatTheProcessBlocksIsNot) {
+  const std::string blocks = "echo ready; exec env --block-signal=TERM sleep 60";
+  EXPECT_FALSE(obeys_pending(SIGTERM, blocks));
+  EXPECT_TRUE(obeys_pending(SIGALRM, blocks));
+}
+
 TEST(Interrupts, AProcessThatCannotBeSeenMayBeDying) {
   EXPECT_TRUE(obeys(Interrupts::of_dying, 0));
 }
