@@ -14,6 +14,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grp.h>
+#include <linux/capability.h>
+#include <linux/xattr.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -285,6 +287,53 @@ TEST_F(MountFiles, AWriteByAnotherUserClearsTheSetUserIdBit) {
   struct stat its = {};
   ASSERT_EQ(::stat(path.c_str(), &its), 0);
   EXPECT_EQ(its.st_mode & 07777U, 0777U);
+}
+
+// A file that all may write, with CAP_NET_RAW for those that run it. False: not here.
+bool make_capable(const std::string& path, uid_t owner) {
+  vfs_cap_data capabilities = {};
+  capabilities.magic_etc = VFS_CAP_REVISION_2;
+  capabilities.data[0].permitted = 1U << CAP_NET_RAW;
+  std::ofstream(path) << "program";
+  EXPECT_EQ(::chown(path.c_str(), owner, 0), 0);
+  EXPECT_EQ(::chmod(path.c_str(), 0666), 0);
+  return ::setxattr(path.c_str(), XATTR_NAME_CAPS, &capabilities, XATTR_CAPS_SZ_2, 0) == 0;
+}
+
+// On a local disk the kernel takes the capabilities away, whoever writes.
+TEST_F(MountFiles, CapabilitiesOfAProgramGoWhenAUserChangesIt) {
+  const MountProcess mount;
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const auto expect_gone_after = [&](const std::string& what, auto act) {
+    const fs::path below = mount.below() / what;
+    ASSERT_TRUE(make_capable(below, 1001));
+    EXPECT_EQ(as_user(1001, {2002}, [&] { return act(mount.path() / what) ? 0 : errno; }), 0)
+        << what;
+    EXPECT_EQ(::getxattr(below.c_str(), XATTR_NAME_CAPS, nullptr, 0), -1) << what;
+  };
+  if (!make_capable(mount.below() / "probe", 0)) GTEST_SKIP() << "files have no capabilities here";
+  expect_gone_after("write", [](const fs::path& path) {
+    const int file = ::open(path.c_str(), O_WRONLY);
+    return file >= 0 && ::write(file, "y", 1) == 1;
+  });
+  expect_gone_after("cut", [](const fs::path& path) { return ::truncate(path.c_str(), 1) == 0; });
+  expect_gone_after("group",
+                    [](const fs::path& path) { return ::chown(path.c_str(), 1001, 2002) == 0; });
+}
+
+// To ask for it is another matter.
+TEST_F(MountFiles, CapabilitiesOfAProgramAreNotRemovedForAUser) {
+  const MountProcess mount;
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const std::string below = mount.below() / "program";
+  if (!make_capable(below, 1001)) GTEST_SKIP() << "files have no capabilities here";
+  EXPECT_EQ(as_user(1001, {},
+                    [&] {
+                      const std::string path = mount.path() / "program";
+                      return ::removexattr(path.c_str(), XATTR_NAME_CAPS) == 0 ? 0 : errno;
+                    }),
+            EPERM);
+  EXPECT_GT(::getxattr(below.c_str(), XATTR_NAME_CAPS, nullptr, 0), 0);
 }
 
 TEST_F(MountFiles, AProgramThatMayNotBeReadCanBeRun) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/xattr.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -140,9 +141,25 @@ void setxattr(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, con
   });
 }
 
+// The capabilities of a program go when a user writes it, cuts it or gives it to another group.
+// Then the kernel removes them here in the name of that user, who may not do so below. It has
+// refused users who ask for that themselves.
+int remove_capabilities(const fuse_ctx& caller, const std::string& path) {
+  if (!become(0, 0)) return -1;
+  const int result = ::removexattr(path.c_str(), XATTR_NAME_CAPS);
+  const int problem = errno;
+  (void)become(caller.uid, caller.gid);
+  errno = problem;
+  return result;
+}
+
 void removexattr(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, const char* name) {
-  answer_call(request, files, number,
-              [&](const std::string& path) { return ::removexattr(path.c_str(), name); });
+  answer_call(request, files, number, [&](const std::string& path) {
+    const int result = ::removexattr(path.c_str(), name);
+    const bool may_not = result != 0 && errno == EPERM;
+    if (!may_not || std::string_view(name) != XATTR_NAME_CAPS) return result;
+    return remove_capabilities(*fuse_req_ctx(request), path);
+  });
 }
 
 // `read(path, into, size)` is a call of the system that gives texts, or with size 0 their size.
