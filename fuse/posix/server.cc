@@ -204,7 +204,10 @@ void Server::admit_and_hand_over(std::vector<IoRequest*>& let_go) {
   if (!go.empty()) hand_over(go);
 }
 
+// A hand-over must find what is let go here, so it is in a list before one begins.
 void Server::ask_again() {
+  const std::lock_guard lock(asking_mutex_);
+  if (frozen_) return;
   std::vector<IoRequest*> let_go;
   gate_.release(clock_.now(), let_go);
   admit_and_hand_over(let_go);

@@ -211,11 +211,13 @@ class Server {
   bool reader_is_missing_ = false;
   bool stops_ = false;
 
-  // What follows is for hand-overs. While it is frozen, no thread reads and no round is made. The
-  // first mutex is locked while threads that read are interrupted, the second during a round.
+  // What follows is for hand-overs. While it is frozen, no thread reads, no round is made, and
+  // ask_again() does nothing. The first mutex is locked while threads that read are interrupted,
+  // the second during a round, the third in ask_again(), which need not wait for a round.
   std::atomic<bool> frozen_;
   std::mutex reading_mutex_;
   std::mutex rounds_mutex_;
+  std::mutex asking_mutex_;
   std::vector<IoRequest*> packed_calls_;
   std::vector<std::unique_ptr<Channel>> inherited_;  // of the process before: requests came there
   std::vector<Stays> stayed_;                        // there

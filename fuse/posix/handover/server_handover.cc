@@ -56,7 +56,7 @@ void Server::copy_held_data() {
 
 void Server::freeze() {
   {
-    const std::lock_guard lock(rounds_mutex_);
+    const std::scoped_lock lock(rounds_mutex_, asking_mutex_);
     frozen_ = true;
   }
   gate_.freeze(true);
