@@ -126,12 +126,13 @@ bool Inodes::restore(ByteReader& record, std::vector<net::Descriptor>& open, std
   if (record.failed() || (is_open && used == open.size())) return false;
   if (!is_open && (name.is_pinned() || !has_handles())) return false;
   Inode& known = *inode;
+  const auto before = all_.find(name);
+  if (before != all_.end() && before->second.get() == root_) return false;
   if (!numbers_.place(known.node, known)) return false;
-  const auto [place, is_new] = all_.try_emplace(std::move(name), std::move(inode));
-  if (!is_new) {
-    numbers_.take_back(known.node);
-    return false;
-  }
+  // Between two pieces that save() wrote, the kernel may have forgotten the object and looked it up
+  // again. The later piece is right: the earlier number is among the changes.
+  if (before != all_.end()) (void)take_out(*before->second);
+  const auto place = all_.try_emplace(std::move(name), std::move(inode)).first;
   known.name = &place->first;
   if (known.name->is_pinned()) shares_.take(known.user, 1);
   ObjectPath closes;

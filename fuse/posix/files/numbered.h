@@ -59,7 +59,6 @@ class Numbered {
     end_ = std::max(end_, number + 1);
     return true;
   }
-  void take_back(std::uint64_t number) { entry(number).store(nullptr); }
   void placed() {
     free_.clear();
     for (std::uint64_t number = end_; number-- > first_;) {

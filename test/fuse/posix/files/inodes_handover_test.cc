@@ -112,6 +112,31 @@ TEST_F(InodesHandover, WhatChangesAfterItWasSentIsSentAgain) {
   EXPECT_EQ(to_.look_up(std::move(opened), attributes, {.entry = "stat"})->node, again + 1);
 }
 
+// The table is saved in pieces, and used in between.
+TEST_F(InodesHandover, AnObjectThatGetsAnotherNumberBetweenTwoPiecesIsKnownByTheLater) {
+  Inode& version = know("version");
+  Inode& uptime = know("uptime");
+  const std::uint64_t first = version.node;
+  const std::uint64_t second = uptime.node;
+  (void)from_.note_changes();
+  move({first});
+  from_.forget(version, 1);
+  from_.forget(uptime, 1);
+  ASSERT_EQ(know("version").node, second) << "the number that is free last";
+  move({second});
+  EXPECT_EQ(to_.size(), 2U) << "with the root";
+  EXPECT_EQ(to_.at(second).entry, "version");
+  ASSERT_EQ(know("meminfo").node, first);
+  std::vector<std::uint64_t> changed = from_.take_changes();
+  to_.drop(changed);
+  move(std::move(changed));
+  to_.restored();
+  EXPECT_EQ(to_.size(), from_.size());
+  EXPECT_EQ(to_.at(first).entry, "meminfo");
+  EXPECT_EQ(to_.at(second).entry, "version");
+  EXPECT_EQ(to_.at(second).lookups, 1U);
+}
+
 TEST_F(InodesHandover, NothingIsNotedBeforeAndAfter) {
   (void)know("version");
   (void)from_.note_changes();
