@@ -63,4 +63,11 @@ struct IoRequest : stage::Held {
   bool failed = false;
 };
 
+// Whether a signal may end a request that a thread works on: its answer is EINTR, and the work goes
+// on. A write must not, since it could land on what another process writes once this one has ended.
+// What works on names and attributes uses what the kernel forgets after an answer.
+[[nodiscard]] inline bool may_be_answered_early(const IoRequest& request) {
+  return request.message.empty() && request.kind == IoKind::read;
+}
+
 }  // namespace vpfs::fuse

@@ -140,7 +140,7 @@ class Server {
     Channel* channel = nullptr;
     std::uint64_t unique = 0;
     Holder holder = {};
-    bool is_data = false;  // so it may be answered before its end
+    bool is_early = false;  // it may be answered before its end
   };
   [[nodiscard]] std::vector<Stays> what_stays();
   // As look_at_interrupted(), of one that has stayed with the process before.

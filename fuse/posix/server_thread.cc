@@ -382,7 +382,7 @@ void Server::ServerThread::work() {
 void Server::ServerThread::perform(IoRequest& request) {
   process_ = request.process;
   uid_ = request.charged;
-  answers_through_ = request.message.empty() ? request.channel : nullptr;
+  answers_through_ = may_be_answered_early(request) ? request.channel : nullptr;
   through_ = request.channel;
   unique_ = request.unique;
   if (!changes_what_is_known(request)) does(Doing::staying);
@@ -442,7 +442,6 @@ std::optional<Server::Finding> Server::ServerThread::look_at_interrupted(std::ui
   Channel* const channel = answers_through_;
   const Holder holder = {.process = process_, .uid = uid_};
   if (unique_ != unique) return std::nullopt;
-  // What works on names and attributes uses what the kernel forgets after an answer.
   if (channel == nullptr || !obeys(server_.options_.interrupts, holder.process)) {
     return Finding{.state = Finding::State::waits, .uid = holder.uid};
   }

@@ -28,8 +28,9 @@ class Server::ServerThread {
   // Waits for its end.
   void join() { thread_.join(); }
 
-  // If this thread works on the request and its process is to be obeyed, answers with EINTR: the
-  // work goes on, and its answer is dropped. Nothing: the thread does something else. Any thread.
+  // If this thread works on the request and its process is to be obeyed, answers a read with EINTR:
+  // the work goes on, and its answer is dropped. Nothing: the thread does something else. Any
+  // thread.
   [[nodiscard]] std::optional<Finding> look_at_interrupted(std::uint64_t unique);
   // It has not asked for what to do before. For this thread.
   [[nodiscard]] bool is_new() { return std::exchange(is_new_, false); }
@@ -51,7 +52,7 @@ class Server::ServerThread {
     return {.channel = through_,
             .unique = unique_,
             .holder = {.process = process_, .uid = uid_},
-            .is_data = answers_through_ != nullptr};
+            .is_early = answers_through_ != nullptr};
   }
 
   // It will sleep, and keeps no memory meanwhile. For this thread.

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "control/handover/channel.h"
@@ -224,6 +225,24 @@ class MountUpgradeSlowBelow : public MountUpgradeFaults {
     return call;
   }
 
+  // Reads blocks of half a MiB, past the page caches. The second or third one waits.
+  CallOf read_slowly() {
+    std::ofstream(inner_->below() / "large") << std::string(4 << 20, 'x');
+    const std::string name = outer_->path() / "large";
+    CallOf call(kMallory, [name] {
+      const int file = ::open(name.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+      if (file < 0) return errno;
+      constexpr std::size_t kBlock = 512 << 10;
+      void* const block =
+          ::mmap(nullptr, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      while (::read(file, block, kBlock) > 0) {
+      }
+      return 0;
+    });
+    EXPECT_TRUE(inner_->wait_for_queued(1));
+    return call;
+  }
+
   std::optional<MountProcess> inner_;
   std::optional<MountProcess> outer_;
 };
@@ -239,13 +258,36 @@ TEST_F(MountUpgradeSlowBelow, ACallThatWaitsBelowEndsInTheOldProcess) {
   EXPECT_EQ(outer_->idle_status()["outstanding"], 0);
 }
 
-TEST_F(MountUpgradeSlowBelow, AProcessWhoseCallHasStayedCanBeKilled) {
-  CallOf slow = write_slowly(2);
+TEST_F(MountUpgradeSlowBelow, AProcessWhoseReadWaitsCanBeKilled) {
+  CallOf slow = read_slowly();
+  slow.kill();
+  EXPECT_TRUE(slow.result(1s)) << "it waits for the call to end";
+}
+
+TEST_F(MountUpgradeSlowBelow, AProcessWhoseReadHasStayedCanBeKilled) {
+  CallOf slow = read_slowly();
   Process old = outer_->hand_over();
   EXPECT_TRUE(old.wait_for_line("1 requests more end here")) << old.errors();
   slow.kill();
   EXPECT_TRUE(slow.result(1s)) << "it waits for the call to end";
   use(*outer_);
+}
+
+// The write could land on what another process writes once this one is gone.
+TEST_F(MountUpgradeSlowBelow, AProcessWhoseWriteWaitsEndsBehindIt) {
+  CallOf slow = write_slowly(2);
+  slow.kill();
+  EXPECT_EQ(slow.result(20s), -1);
+  EXPECT_EQ(fs::file_size(inner_->below() / "slow"), std::uintmax_t{1} << 20);
+}
+
+TEST_F(MountUpgradeSlowBelow, AProcessWhoseWriteHasStayedEndsBehindIt) {
+  CallOf slow = write_slowly(2);
+  Process old = outer_->hand_over();
+  EXPECT_TRUE(old.wait_for_line("1 requests more end here")) << old.errors();
+  slow.kill();
+  EXPECT_EQ(slow.result(20s), -1);
+  EXPECT_EQ(fs::file_size(inner_->below() / "slow"), std::uintmax_t{1} << 20);
 }
 
 TEST_F(MountUpgradeSlowBelow, AnOldProcessThatIsKilledLosesWhatHadStayedAndNothingElse) {

@@ -123,7 +123,7 @@ std::vector<Server::Stays> Server::what_stays() {
     all.push_back({.channel = each->channel,
                    .unique = each->unique,
                    .holder = {.process = each->process, .uid = each->charged},
-                   .is_data = each->message.empty()});
+                   .is_early = may_be_answered_early(*each)});
   };
   {
     const std::lock_guard lock(handed_mutex_);
@@ -170,7 +170,7 @@ Result<std::vector<PackedParcel>> Server::pack(SavedState& state) {
     one.set("unique", each.unique);
     one.set("process", static_cast<std::uint64_t>(each.holder.process));
     one.set("uid", std::uint64_t{each.holder.uid});
-    one.set("is_data", std::uint64_t{each.is_data});
+    one.set("is_early", std::uint64_t{each.is_early});
   }
   {
     const std::lock_guard lock(interrupted_mutex_);
@@ -249,7 +249,7 @@ std::size_t Server::take_on_requests(const SavedState& state) {
                        .unique = each.number("unique"),
                        .holder = {.process = static_cast<pid_t>(each.number("process")),
                                   .uid = static_cast<uid_t>(each.number("uid"))},
-                       .is_data = each.number("is_data") != 0});
+                       .is_early = each.number("is_early") != 0});
   }
   if (const auto* const numbers = state.find<SavedState::Numbers>("interrupted")) {
     const std::lock_guard lock(interrupted_mutex_);
@@ -264,7 +264,7 @@ Server::Finding Server::look_at_what_stayed(std::uint64_t unique) {
   const std::lock_guard lock(handed_mutex_);
   const auto found = std::ranges::find(stayed_, unique, &Stays::unique);
   if (found == stayed_.end()) return {.state = Finding::State::missing};
-  if (!found->is_data || !obeys(options_.interrupts, found->holder.process)) {
+  if (!found->is_early || !obeys(options_.interrupts, found->holder.process)) {
     return {.state = Finding::State::waits, .uid = found->holder.uid};
   }
   found->channel->fail(unique, EINTR);
