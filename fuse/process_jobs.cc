@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "fuse/credentials.h"
 #include "fuse/process_environment.h"
 #include "fuse/slurm_cgroup.h"
 
@@ -72,12 +71,6 @@ bool is_good_job(std::string_view job) {
          std::ranges::all_of(job, [](char each) { return each > ' ' && each <= '~'; });
 }
 
-// A process's environment is its user's alone, and the thread may act for another one.
-std::string environment_of_any(pid_t process, std::string_view processes) {
-  const OwnCapabilities own;
-  return environment_of(process, processes);
-}
-
 }  // namespace
 
 std::string job_in(std::string_view environment, const std::vector<std::string>& variables) {
@@ -88,7 +81,7 @@ std::string job_in(std::string_view environment, const std::vector<std::string>&
   return "";
 }
 
-std::string ProcessJobs::job_of(pid_t process) {
+std::string ProcessJobs::job_of(pid_t process, uid_t uid, gid_t gid) {
   if (options_.always) return *options_.always;
   if (process <= 0) return "";
   const TimePoint now = clock_.now();
@@ -102,18 +95,18 @@ std::string ProcessJobs::job_of(pid_t process) {
       may_be_kept = known.started != 0 && now < known.until;
     }
   }
-  if (options_.source == JobSource::environment) return job_of_environment(process, now);
-  if (may_be_kept && !has_slurm_) return job_of_environment(process, now);
+  if (options_.source == JobSource::environment) return job_of_environment(process, uid, gid, now);
+  if (may_be_kept && !has_slurm_) return job_of_environment(process, uid, gid, now);
   std::string job = job_of_cgroup(options_.processes, process);
   if (!job.empty()) has_slurm_ = true;
   if (options_.source == JobSource::automatic && !has_slurm(now)) {
-    return job_of_environment(process, now);
+    return job_of_environment(process, uid, gid, now);
   }
   keep(process, 0, job, now);
   return job;
 }
 
-std::string ProcessJobs::job_of_environment(pid_t process, TimePoint now) {
+std::string ProcessJobs::job_of_environment(pid_t process, uid_t uid, gid_t gid, TimePoint now) {
   if (options_.variables.empty()) return "";
   const std::uint64_t started = start_of(options_.processes, process);
   if (started == 0) return "";
@@ -125,10 +118,11 @@ std::string ProcessJobs::job_of_environment(pid_t process, TimePoint now) {
       return found->second.job;
     }
   }
-  const std::string environment = environment_of_any(process, options_.processes);
-  std::string job = job_in(environment, options_.variables);
+  const std::optional<std::string> environment = environments_.read(process, uid, gid);
   // One that could not be read now may be readable later.
-  if (!environment.empty()) keep(process, started, job, now);
+  if (!environment) return "";
+  std::string job = job_in(*environment, options_.variables);
+  if (!environment->empty()) keep(process, started, job, now);
   return job;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
+#include "fuse/environment_reader.h"
 #include "fuse/process_file.h"
 
 namespace vpfs::fuse {
@@ -37,14 +39,19 @@ class ProcessJobs {
     // Where the kernel shows processes and control groups. Tests have directories of their own.
     std::string processes = std::string(kProcesses);
     std::string cgroups = "/sys/fs/cgroup";
+    // How long an environment is waited for (EnvironmentReader).
+    Duration patience = std::chrono::milliseconds(100);
   };
 
-  ProcessJobs(Options options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
+  ProcessJobs(Options options, const Clock& clock)
+      : options_(std::move(options)),
+        clock_(clock),
+        environments_(options_.processes, options_.patience, clock) {}
 
-  // "": it has none, is gone, or must not be looked into. What was found is believed for a tenth of
-  // a second. What the environment said is kept for the process, by its number and start, for ten
-  // seconds: another program may take its place.
-  [[nodiscard]] std::string job_of(pid_t process);
+  // The user and the group are the process's. "": it has none, is gone, or cannot be looked into
+  // now. What was found is believed for a tenth of a second. What the environment said is kept for
+  // the process, by its number and start, for ten seconds: another program may take its place.
+  [[nodiscard]] std::string job_of(pid_t process, uid_t uid, gid_t gid);
 
   // Where the job of a process would be looked for now: "cgroup", "environment" or "option".
   [[nodiscard]] std::string_view source();
@@ -53,7 +60,7 @@ class ProcessJobs {
   // Whether Slurm has control groups on this node. Once seen, they stay: Slurm removes and makes
   // them as jobs come and go.
   [[nodiscard]] bool has_slurm(TimePoint now);
-  [[nodiscard]] std::string job_of_environment(pid_t process, TimePoint now);
+  [[nodiscard]] std::string job_of_environment(pid_t process, uid_t uid, gid_t gid, TimePoint now);
   void keep(pid_t process, std::uint64_t started, std::string_view job, TimePoint now);
   struct Known {
     std::uint64_t started = 0;  // as /proc/PID/stat has it; 0: it is not looked at
@@ -64,6 +71,7 @@ class ProcessJobs {
 
   const Options options_;
   const Clock& clock_;
+  EnvironmentReader environments_;
   std::mutex mutex_;  // guards what follows, except has_slurm_
   std::unordered_map<pid_t, Known> known_;
   std::atomic<bool> has_slurm_ = false;

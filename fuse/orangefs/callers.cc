@@ -31,7 +31,7 @@ client::CallerPtr Callers::of(uid_t uid, gid_t gid, pid_t process) {
   caller->virtual_pfs = virtual_pfs_;
   if (process != 0) {
     for (const gid_t group : groups_.of(process, uid, gid)) caller->groups.push_back(group);
-    caller->jobid = jobs_.job_of(process);
+    caller->jobid = jobs_.job_of(process, uid, gid);
   }
   const std::lock_guard lock(mutex_);
   if (known_.size() >= kMostCallers) known_.clear();

@@ -252,11 +252,11 @@ void Server::ServerThread::handle(std::span<std::byte> message) {
   call(head, message);
 }
 
-// To look at a process may wait for the process itself, so it is a call of its user like others.
-// One that has its share of the threads goes without its job.
+// To look at a process may wait for the process itself for a moment, so it is a call of its user
+// like others. One that has its share of the threads goes without its job.
 std::string Server::ServerThread::job_of(const fuse_in_header& head) {
   if (!server_.enter(head.uid)) return "";
-  std::string job = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid));
+  std::string job = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid), head.uid, head.gid);
   server_.leave(head.uid, server_.calls_, go_);
   return job;
 }

@@ -1,25 +1,32 @@
 // Which jobs count on a mounted directory: users claim the jobs of others and invent new ones.
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/fuse/call_of.h"
 #include "test/fuse/mount_process.h"
 #include "test/fuse/users.h"
 
 namespace vpfs::test {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
@@ -114,6 +121,58 @@ TEST_F(MountJobs, AClaimedJobAndInventedOnesGiveNoShareWhereJobsAreRegistered) {
   EXPECT_THAT(who, HasSubstr("its job id is not registered for it, so it does not count"));
   EXPECT_THAT(who, HasSubstr("user-1002"));
   EXPECT_THAT(who, Not(HasSubstr("job-")));
+}
+
+// Mallory writes hardly anything.
+const std::string kMalloryHeld = R"(
+mount: {status_file: "{status_file}"}
+control: {socket: "{socket}"}
+scheduler: {policy: tbf}
+virtual_pfs: {slow: {rate: 1 B/s, burst: 1 B}, default: {}}
+rules:
+  - match: {uid: 1002}
+    virtual_pfs: slow
+)";
+
+// Makes a file in a thread while the memory of the process cannot be looked into: a page of a file
+// that it unmaps has to be written first, and another thread is next. The threads allocate nothing.
+int make_unseen(const std::string& mapped, const std::string& made) {
+  constexpr std::size_t kMapped = 4096;
+  const int file = ::open(mapped.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const std::string data(kMapped, 'x');
+  if (file < 0 || ::write(file, data.data(), data.size()) < 0) return errno;
+  void* const page = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (page == MAP_FAILED) return errno;
+  static_cast<char*>(page)[0] = 'y';
+  std::thread maps([] {
+    std::this_thread::sleep_for(500ms);
+    (void)::mmap(nullptr, kMapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  });
+  int problem = 0;
+  std::thread makes([&] {
+    std::this_thread::sleep_for(1s);
+    if (::open(made.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0) problem = errno;
+  });
+  ::munmap(page, kMapped);
+  makes.join();
+  maps.join();
+  return problem;
+}
+
+// The kernel keeps the directory locked while a file is made in it.
+TEST_F(MountJobs, AProcessThatCannotBeLookedIntoKeepsNoDirectoryFromOthers) {
+  MountProcess& mount =
+      open({.config = kMalloryHeld, .options = {"allow_other,jobid=environment"}});
+  const std::string made = mount.path() / "made";
+  const std::string name = mount.path() / "nothing";
+  CallOf makes(kMallory, [&] { return make_unseen(mount.path() / "mapped", made); });
+  EXPECT_TRUE(mount.wait_for_queued(1));
+  std::this_thread::sleep_for(1500ms);
+  CallOf looks(kAlice, [&] { return ::access(name.c_str(), F_OK) == -1 ? errno : 0; });
+  EXPECT_EQ(looks.result(5s), ENOENT) << "the directory is locked";
+  EXPECT_TRUE(std::filesystem::exists(mount.below() / "made"));
+  EXPECT_THAT(mount.ask({"bypass", "on"}), Not(HasSubstr("refused")));
+  EXPECT_EQ(makes.result(10s), 0);
 }
 
 // Whatever the name service says of it.

@@ -25,7 +25,9 @@ OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, OpenPlace 
   auto file = std::make_shared<OpenFile>();
   file->place = std::move(place);
   file->descriptor = std::move(descriptor);
-  file->opener = {.uid = caller.uid, .gid = caller.gid, .jobid = files.jobs().job_of(caller.pid)};
+  file->opener = {.uid = caller.uid,
+                  .gid = caller.gid,
+                  .jobid = files.jobs().job_of(caller.pid, caller.uid, caller.gid)};
   return file;
 }
 
