@@ -21,7 +21,7 @@ namespace vpfs::net {
 //
 // Thousands that connect at once are accepted in batches, so that they do not wait for a turn of
 // the event loop each. When descriptors run out, it closes new connections at once instead of
-// letting them time out, and logs that at most once a second. The accept in flight shares it.
+// letting them time out, and logs that at most once a second. The wait in flight shares it.
 // Belongs to the strand of its io_context.
 template <typename Protocol>
 class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
@@ -46,7 +46,8 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
     accept_next();
   }
 
-  // No handler runs after it. Idempotent.
+  // No handler runs after it, and no connection was accepted that has not been handed over.
+  // Idempotent.
   void close() {
     if (std::exchange(closed_, true)) return;
     // Another process may have the same socket open. close() alone would then leave it in this
@@ -58,38 +59,41 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
   }
 
  private:
+  // It waits instead of accepting: a connection that nothing was done with stays in the queue of
+  // the listening socket, from where another process that has the socket takes it.
   void accept_next() {
-    acceptor_.async_accept(
-        [self = this->shared_from_this()](std::error_code error, typename Protocol::socket socket) {
-          self->accepted(error, std::move(socket));
-        });
+    acceptor_.async_wait(
+        Protocol::acceptor::wait_read,
+        [self = this->shared_from_this()](std::error_code error) { self->some_have_come(error); });
   }
 
-  // Those that have connected meanwhile. An error is left to async_accept().
-  void accept_more() {
+  void some_have_come(std::error_code error) {
+    if (closed_ || error == asio::error::operation_aborted) return;
+    // An exception of the handler costs this connection only.
+    try {
+      if (!error) error = accept_some();
+    } catch (...) {
+      if (!closed_) accept_next();
+      throw;
+    }
+    if (closed_) return;
+    error ? recover_from(error) : accept_next();
+  }
+
+  // Returns why not all can be accepted.
+  [[nodiscard]] std::error_code accept_some() {
     for (int i = 0; i < kBatch && !closed_; ++i) {
       std::error_code error;
       typename Protocol::socket socket(acceptor_.get_executor());
       acceptor_.accept(socket, error);
-      if (error) return;
+      if (error == asio::error::would_block) break;
+      if (error) return error;
       handler_(std::move(socket));
     }
+    return {};
   }
 
-  void accepted(std::error_code error, typename Protocol::socket socket) {
-    if (closed_ || error == asio::error::operation_aborted) return;
-    if (!error) {
-      // An exception of the handler costs this connection only.
-      try {
-        handler_(std::move(socket));
-        accept_more();
-      } catch (...) {
-        if (!closed_) accept_next();
-        throw;
-      }
-      if (!closed_) accept_next();
-      return;
-    }
+  void recover_from(std::error_code error) {
     const bool exhausted = error.value() == EMFILE || error.value() == ENFILE;
     if (exhausted) {
       refuse_one();

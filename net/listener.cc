@@ -16,7 +16,7 @@ namespace vpfs::net {
 struct Listener::State {
   explicit State(asio::io_context& context)
       : loop(std::make_shared<AcceptLoop<asio::ip::tcp>>(context)) {}
-  std::shared_ptr<AcceptLoop<asio::ip::tcp>> loop;  // shared with the accept in flight
+  std::shared_ptr<AcceptLoop<asio::ip::tcp>> loop;  // shared with the wait in flight
 };
 
 namespace {

@@ -31,7 +31,8 @@ class Listener {
   ~Listener();
 
   void start(Handler handler);
-  // Stops accepting; no handler runs after it.
+  // Stops accepting; no handler runs after it. Connections that it has not handed over are left to
+  // another process that has the listening socket.
   void close();
   [[nodiscard]] Endpoint local_endpoint() const;
   [[nodiscard]] int native_handle() const;

@@ -115,7 +115,7 @@ struct UnixListener::State {
   [[nodiscard]] bool take(Handed& handed);
   void close();
 
-  std::shared_ptr<AcceptLoop<Protocol>> loop;  // shared with the accept in flight
+  std::shared_ptr<AcceptLoop<Protocol>> loop;  // shared with the wait in flight
   std::string path;
   int lock_file = -1;
   struct stat made = {};

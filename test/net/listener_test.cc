@@ -1,7 +1,9 @@
 #include "net/listener.h"
 
 #include <array>
+#include <chrono>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <asio/read.hpp>
@@ -93,6 +95,26 @@ TEST(Listener, HandsOverConnectionsUntilClosed) {
   listener->close();
   context.restart();
   context.run();  // ends: nothing is left to wait for
+}
+
+// A client connects in the moment in which another process takes over.
+TEST(Listener, LeavesWhatItHasNotHandedOverToAnotherOneOfTheSameSocket) {
+  asio::io_context context;
+  auto first = Listener::open(context, *resolve_endpoint("127.0.0.1:0"));
+  ASSERT_TRUE(first);
+  Descriptor same(::dup(first->native_handle()));
+  Socket client(context);
+  client.connect(first->local_endpoint());
+  first->start([](const Socket&) { ADD_FAILURE() << "it is closed"; });
+  first->close();
+  auto second = Listener::open(context, *resolve_endpoint("127.0.0.1:0"), std::move(same));
+  ASSERT_TRUE(second);
+  std::vector<Socket> accepted;
+  second->start([&](Socket socket) { accepted.push_back(std::move(socket)); });
+  while (accepted.empty() && context.run_one_for(std::chrono::seconds(10)) > 0) {
+  }
+  ASSERT_EQ(accepted.size(), 1U);
+  EXPECT_EQ(accepted[0].remote_endpoint(), client.local_endpoint());
 }
 
 // Lowers the limit of open files while it lives.
