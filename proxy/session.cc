@@ -11,6 +11,7 @@
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "protocols/registry.h"
+#include "proxy/handover/stream_counts.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -85,7 +86,11 @@ void Session::give_everything_back() {
   identity_.leave();
   worker_.slots_changed();
   update_byte_counters();
-  rest_.end(descriptors(), worker_.now());
+  // Another process that does not go on with the connection may have the sockets all the same.
+  if (!departed_) {
+    for (const int socket : descriptors()) end_stream(socket);
+  }
+  rest_.forget(worker_.now());
   client_.close();
   server_.close();
 }

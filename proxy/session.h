@@ -160,6 +160,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   bool flush_pending_ = false;
   bool closing_ = false;
   bool packed_ = false;
+  bool departed_ = false;
   std::uint64_t counted_to_server_ = 0;
   std::uint64_t counted_to_client_ = 0;
 };

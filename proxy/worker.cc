@@ -113,7 +113,10 @@ void Worker::stop() {
   mailbox_.post([this] {
     const PumpThread::Event event(pump_thread_);
     stopping_ = true;
-    for (const std::shared_ptr<Session>& session : sessions_) session->close("the proxy ends");
+    for (const std::shared_ptr<Session>& session : sessions_) {
+      // What was packed may be another process's already.
+      session->packed() ? session->depart() : session->close("the proxy ends");
+    }
     shared_.counters.connections_open -= openings_.size();
     openings_.clear();
   });

@@ -1,7 +1,5 @@
 #include "proxy/handover/rest_watch.h"
 
-#include "proxy/handover/stream_counts.h"
-
 namespace vpfs::proxy {
 namespace {
 
@@ -37,12 +35,6 @@ void RestWatch::record_kept(std::array<int, 2> sockets, SavedState state, TimePo
   place_ = keeper_->take_place(now);
   since_ = now;
   is_recorded_ = place_ && keeper_->record(*place_, sockets, std::move(state));
-}
-
-void RestWatch::end(std::array<int, 2> sockets, TimePoint now) {
-  if (keeper_ == nullptr) return;
-  for (const int socket : sockets) end_stream(socket);
-  forget(now);
 }
 
 void RestWatch::forget(TimePoint now) {

@@ -30,9 +30,7 @@ class RestWatch {
   // Likewise, and the manager has the sockets already.
   void record_kept(std::array<int, 2> sockets, SavedState state, TimePoint now);
 
-  // The connections end, for the manager too.
-  void end(std::array<int, 2> sockets, TimePoint now);
-  // Another process has them, or the session has no descriptors any more.
+  // The connections have ended, or another process has them.
   void forget(TimePoint now);
 
  private:

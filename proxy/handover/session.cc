@@ -99,6 +99,7 @@ void Session::unpack() {
 void Session::depart() {
   if (std::exchange(closing_, true)) return;
   packed_ = false;
+  departed_ = true;
   rest_.forget(worker_.now());
   to_server_.stop();
   to_client_.stop();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,46 @@ class WorkerFaults : public WorkerTest {
     WirePeer server = upstream_->accept();
     ASSERT_TRUE(client.send(read_of(1)));
     serve(server, client, 1);
+  }
+  // A session as another process has packed it, with these messages held.
+  [[nodiscard]] SavedState packed(const std::vector<Buffer>& held = {}) const {
+    SavedState state;
+    state.set("protocol", "orangefs");
+    state.set("has_joined", std::uint64_t{0});
+    for (const char* const part : {"conversation", "to_server", "to_client"}) {
+      (void)state.add_list(part).emplace_back();
+    }
+    SavedState::Values requests;
+    for (const Buffer& message : held) {
+      SavedState& each = requests.emplace_back();
+      each.set("arrival", static_cast<std::uint64_t>(clock_.now().time_since_epoch().count()));
+      each.set("message",
+               std::string(reinterpret_cast<const char*>(message.data()), message.size()));
+    }
+    state.set("held", std::move(requests));
+    return state;
+  }
+  // The worker has the middle of this connection, and so has the test, as another process would.
+  struct Shared {
+    WirePeer client;
+    WirePeer accepted;
+    WirePeer to_server;
+    WirePeer server;
+  };
+  [[nodiscard]] Shared connect() {
+    WirePeer client = WirePeer::connect(front_.port());
+    WirePeer accepted = front_.accept();
+    WirePeer to_server = WirePeer::connect(upstream_->port());
+    WirePeer server = upstream_->accept();
+    return {.client = std::move(client),
+            .accepted = std::move(accepted),
+            .to_server = std::move(to_server),
+            .server = std::move(server)};
+  }
+  void give(const Shared& shared, SavedState state) {
+    worker_.take_late(std::move(state), net::Descriptor(::dup(shared.accepted.socket())),
+                      net::Descriptor(::dup(shared.to_server.socket())));
+    ASSERT_TRUE(wait_until([this] { return shared_.counters.connections_open == 1; }));
   }
 };
 
@@ -107,31 +148,36 @@ TEST_F(WorkerFaults, ARequestThatBypassForwardsLeavesItsPlaceInTheOrderOfTurns) 
 // The client went while its connection was on its way to this process. It may have repeated the
 // write elsewhere, so this one must not arrive.
 TEST_F(WorkerFaults, ARequestThatComesLateFromAClientThatIsGoneIsNotForwarded) {
-  WirePeer client = WirePeer::connect(front_.port());
-  const WirePeer accepted = front_.accept();
-  WirePeer to_server = WirePeer::connect(upstream_->port());
-  WirePeer server = upstream_->accept();
+  Shared shared = connect();
   const Buffer request =
       test::small_write_request(7, {.type = orangefs::IoType::write, .size = 4096}, Buffer(4096));
-
-  SavedState state;
-  state.set("protocol", "orangefs");
-  state.set("has_joined", std::uint64_t{0});
-  for (const char* const part : {"conversation", "to_server", "to_client"}) {
-    (void)state.add_list(part).emplace_back();
-  }
-  SavedState::Values held;
-  SavedState& write = held.emplace_back();
-  write.set("arrival", static_cast<std::uint64_t>(clock_.now().time_since_epoch().count()));
-  write.set("message", std::string(reinterpret_cast<const char*>(request.data()), request.size()));
-  state.set("held", std::move(held));
-
-  client.close();
-  worker_.take_late(std::move(state), net::Descriptor(::dup(accepted.socket())),
-                    net::Descriptor(::dup(to_server.socket())));
-  to_server.close();
-  EXPECT_FALSE(server.receive()) << "an abandoned write was forwarded";
+  shared.client.close();
+  worker_.take_late(packed({request}), net::Descriptor(::dup(shared.accepted.socket())),
+                    net::Descriptor(::dup(shared.to_server.socket())));
+  EXPECT_FALSE(shared.server.receive()) << "an abandoned write was forwarded";
   EXPECT_TRUE(wait_until([this] { return shared_.counters.connections_open == 0; }));
+}
+
+// A process that was to take over may hang, and keep its copies of the sockets open.
+TEST_F(WorkerFaults, AConnectionThatEndsDoesSoForEveryProcessThatHasItsSockets) {
+  for (const bool by_the_client : {true, false}) {
+    Shared shared = connect();
+    give(shared, packed());
+    (by_the_client ? shared.client : shared.server).close();
+    EXPECT_TRUE((by_the_client ? shared.server : shared.client).closed_by_peer());
+    EXPECT_TRUE(wait_until([this] { return shared_.counters.connections_open == 0; }));
+  }
+}
+
+TEST_F(WorkerFaults, AProcessThatEndsLeavesWhatItHasPackedToAnother) {
+  Shared shared = connect();
+  give(shared, packed());
+  std::atomic<std::size_t> sessions = 0;
+  worker_.pack([&](const std::vector<Worker::Packed>& all) { sessions = all.size(); });
+  ASSERT_TRUE(wait_until([&] { return sessions == 1; }));
+  stop();
+  EXPECT_FALSE(shared.client.readable(0ms));
+  EXPECT_FALSE(shared.server.readable(0ms));
 }
 
 }  // namespace
