@@ -75,6 +75,7 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
     for (PendingIo* io : turn.gave_slots_up) {
       if (stage.give_up_slot(*io, at)) ++next.slots_given_up;
     }
+    for (PendingIo* io : turn.moved) stage.has_moved(*io, {io->moved}, at);
     for (PendingIo* io : turn.abandoned) abandon(stage, *io, at);
     for (const Turn::End& each : turn.ended) {
       stage.end(*each.io, {.moved = {each.bytes}, .failed = each.failed, .refused = each.refused},
@@ -138,7 +139,7 @@ void Dispatcher::abandon(stage::Stage& stage, PendingIo& io, TimePoint now) {
   if (io.state == PendingIo::State::excess || io.state == PendingIo::State::released) {
     std::erase(inboxes_[io.worker], &io);
   }
-  stage.abandon(io, now);
+  stage.abandon(io, now, {io.moved});
 }
 
 void Dispatcher::abandon(const std::vector<PendingIo*>& ios, TimePoint now) {

@@ -28,6 +28,7 @@ struct Turn {
     bool slow_client;  // why it is kept back
   };
   std::vector<PendingIo*> gave_slots_up;  // first; may be in `abandoned` or `ended` as well
+  std::vector<PendingIo*> moved;          // next; likewise
   std::vector<PendingIo*> abandoned;
   std::vector<Parked> parked;  // may be in `arrived` as well
   std::vector<PendingIo*> arrived;
@@ -37,11 +38,12 @@ struct Turn {
   std::uint64_t epoch = 0;
 
   [[nodiscard]] bool empty() const {
-    return gave_slots_up.empty() && abandoned.empty() && parked.empty() && arrived.empty() &&
-           ended.empty();
+    return gave_slots_up.empty() && moved.empty() && abandoned.empty() && parked.empty() &&
+           arrived.empty() && ended.empty();
   }
   void clear() {
     gave_slots_up.clear();
+    moved.clear();
     abandoned.clear();
     parked.clear();
     arrived.clear();
@@ -73,7 +75,7 @@ class Dispatcher final : public control::StageGate {
   // Requests that were readmitted arrive, in this order.
   void arrive(const std::vector<PendingIo*>& ios, TimePoint now);
 
-  // As stage::Stage::abandon(), for all of them under one lock.
+  // As stage::Stage::abandon(), for all of them under one lock. PendingIo::moved is up to date.
   void abandon(const std::vector<PendingIo*>& ios, TimePoint now);
   // As stage::Stage::take_back(), likewise. Returns those that were taken back.
   [[nodiscard]] std::vector<PendingIo*> take_back(std::vector<PendingIo*> ios, TimePoint now);

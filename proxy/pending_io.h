@@ -33,6 +33,7 @@ struct PendingIo : stage::Held {
   std::vector<std::byte> message;   // the request as received
   // The progress at the last look.
   std::uint64_t moved = 0;
+  std::uint64_t told_moved = 0;  // what the dispatcher counts
   TimePoint last_progress = {};
 
   std::uint64_t number = 0;      // order of arrival: requests of one event have the same time

@@ -21,11 +21,18 @@ constexpr std::size_t kOverrun = 4;
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
 // Larger reads may ask for much more than their file has.
 constexpr std::uint64_t kLargeRead = std::uint64_t{64} * 1024;
+// A request counts for at most so much until it has moved more. Nothing else shows that it will, and
+// a false claim would be a debt of the whole virtual PFS.
+constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 30;
 // After this many refusals the client is not read until the next check_time(). A node with serial
 // connections has many of them. Its reads come back at once the first time, and a pause also holds
 // up the application whose request takes the connection next.
 constexpr std::size_t kMostRefused = 64;
 constexpr std::size_t kMostSentBack = 16;
+
+std::uint64_t counted(const IoDescription& description) {
+  return std::min(description.bytes, kMostCounted);
+}
 
 // The approximate memory of a held request.
 std::size_t footprint(const PendingIo& io) {
@@ -78,6 +85,7 @@ void Session::give_everything_back() {
   std::vector<PendingIo*> all;
   ios_.for_each([&](IoKey, PendingIo* io) {
     leave_turns(*io);
+    if (!io->held) io->moved = conversation_->moved(io->key);
     all.push_back(io);
   });
   worker_.dispatcher().abandon(all, worker_.now());
@@ -137,7 +145,7 @@ void Session::hold(std::span<const std::byte> message, TimePoint since, bool aga
   const Belonging who = identity_.identify(description, hint, worker_.settings(), now);
   if (!again && holds_far_too_much()) {
     ++shared_.counters.requests_refused;
-    worker_.dispatcher().count_refused(who.place, description.kind, {description.bytes}, now);
+    worker_.dispatcher().count_refused(who.place, description.kind, {counted(description)}, now);
     return send_refusal(description.key);
   }
   PendingIo& io = worker_.make_held(since);
@@ -168,11 +176,11 @@ void Session::hold(std::span<const std::byte> message, TimePoint since, bool aga
 // Sets the size: exact where the protocol shows it or the file's size is known, otherwise an
 // estimate of the dispatcher's from similar reads.
 void Session::estimate(PendingIo& io, const IoDescription& description) {
-  io.asked = io.size = Bytes{description.bytes};
+  io.asked = io.size = Bytes{counted(description)};
   io.size_is_estimated = description.may_be_short && description.bytes > kLargeRead;
   if (io.size_is_estimated && description.file != 0) {
     if (const auto size = shared_.file_sizes.find(description.file)) {
-      io.size = Bytes{std::min(conversation_->held_bytes_of(*size), description.bytes)};
+      io.size = Bytes{std::min(conversation_->held_bytes_of(*size), io.asked.count)};
       io.size_is_estimated = false;
     }
   }
@@ -308,7 +316,7 @@ void Session::release(PendingIo& io) {
   }
   conversation_->released(io.key);
   to_server_.inject_borrowed(io.message);
-  io.moved = 0;
+  io.told_moved = io.asked.count;
   io.last_progress = io.sent;
   io.behind_message = to_server_.in_mid_message();
   no_longer_held(io);

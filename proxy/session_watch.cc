@@ -15,6 +15,8 @@ namespace {
 // A request that is silent for so long keeps no others from going to a successor.
 constexpr Duration kSilentClient = std::chrono::seconds(2);
 constexpr Duration kSilentServer = std::chrono::seconds(10);
+// A request that goes on and on is charged after each so many bytes.
+constexpr std::uint64_t kMuch = std::uint64_t{256} << 20;
 
 }  // namespace
 
@@ -211,6 +213,10 @@ void Session::check_service_time(TimePoint now) {
     if (io->held) return;
     const std::uint64_t moved = conversation_->moved(key);
     if (std::exchange(io->moved, moved) != moved) io->last_progress = now;
+    if (moved >= io->told_moved + kMuch) {
+      io->told_moved = moved;
+      worker_.has_moved(*io);
+    }
     const Duration limit = silence_limit(key);
     const Silence silence = silence_of(now - io->last_progress, limit);
     if (silence == Silence::overdue) {

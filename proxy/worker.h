@@ -117,7 +117,9 @@ class Worker {
     turn_.ended.push_back({.io = &io, .bytes = 0, .failed = false, .refused = true});
   }
   void gave_slot_up(PendingIo& io) { turn_.gave_slots_up.push_back(&io); }
-  // Its end will never be seen.
+  // More than the dispatcher counts. PendingIo::moved is up to date.
+  void has_moved(PendingIo& io) { turn_.moved.push_back(&io); }
+  // Its end will never be seen. Likewise.
   void abandoned(PendingIo& io) { turn_.abandoned.push_back(&io); }
   void slots_changed() { need_turn_ = true; }
   void flush_later(Session& session) { to_flush_.push_back(&session); }

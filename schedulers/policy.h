@@ -97,7 +97,8 @@ class Policy {
                                 TimePoint /*now*/) {}
   // Service elsewhere is no longer reported. What was reported holds no head from now on.
   virtual void forget_elsewhere(TimePoint /*now*/) {}
-  // A dispatched request did this much more than its cost.
+  // A dispatched request did this much more than its cost, and than what previous calls said. It
+  // may have been completed.
   virtual void charge_more(const IoRequest& /*request*/, Cost /*cost*/) {}
 
   // For a successor of the same policy in another process: what is known of one flow, and of all

@@ -93,7 +93,8 @@ class Scheduler {
   // The data server is done with a request that next() gave out. `cost` is what it really did, at
   // most request.cost (a read at the end of a file does less).
   void complete(const IoRequest& request, Cost cost, TimePoint now);
-  // A request that next() gave out did more than it was charged: an estimate was too low.
+  // A request that next() gave out did more than it was charged: an estimate was too low. It may
+  // have been completed.
   struct Excess {
     Cost cost = 0;
     Bytes size = {};

@@ -34,6 +34,9 @@ struct Held : IoRequest {
   bool unscheduled = false;
   bool let_pass = false;         // unscheduled, but its virtual PFS owes what it costs
   Bytes asked = {};              // bytes that it asks for; `size` is the expected number
+  // The stage's own: what it was charged beyond its cost and size, because it moved more.
+  Cost more_cost = 0;
+  Bytes more_size = {};
   std::uint32_t generation = 0;  // of its virtual PFS's number
   RuleRef rule;
   ShadowRef shadow;

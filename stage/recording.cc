@@ -39,7 +39,7 @@ void Stage::note_end(const Held& io, RecordedEnd how, Bytes moved, TimePoint now
   recorder_->write({.arrival_ns = (io.arrival - recording.begin).count(),
                     .file = source.file,
                     .offset = source.offset,
-                    .asked = std::max(io.asked, io.size).count,
+                    .asked = std::max({io.asked, io.size, moved}).count,
                     .moved = moved.count,
                     .wait = Recorded::ticks(left - io.arrival),
                     .service = Recorded::ticks(now - left),

@@ -143,6 +143,8 @@ VirtualPfs& Stage::enter(Held& io, TimePoint now) {
   VirtualPfs& pfs = table_[io.app];
   if (std::exchange(io.is_counted, true)) return pfs;
   io.noted_in = 0;
+  io.more_cost = 0;
+  io.more_size = {};
   if (io.size_is_estimated) {
     io.size = pfs.read_yield.expected(io.asked);
     io.cost = cost_model_.cost(io.kind, io.size);
@@ -163,6 +165,8 @@ VirtualPfs& Stage::enter(Held& io, TimePoint now) {
 void Stage::readmit(Held& io, TimePoint now) {
   if (std::exchange(io.is_counted, true)) return;
   io.noted_in = 0;
+  io.more_cost = 0;
+  io.more_size = {};
   VirtualPfs& pfs = table_[io.app];
   if (io.size_is_estimated) {
     io.size = pfs.read_yield.expected(io.asked);
@@ -296,63 +300,6 @@ void Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
   }
 }
 
-void Stage::complete(Held& io, Cost cost, TimePoint now) {
-  Counters& counters = table_.counters(io.app);
-  counters.outstanding.take(io.size);
-  if (io.unscheduled) {
-    --unscheduled_outstanding_;
-    if (io.let_pass) counters.cost_done += cost;
-    return;
-  }
-  counters.cost_done += cost;
-  Histograms& histograms = *table_[io.app].histograms;
-  histograms.largest = std::max(histograms.largest, cost);
-  clients_.finished(io);
-  lanes_[io.lane].speed.done(cost);
-  if (io.scheduler == schedulers_) return scheduler_of(io).complete(io, cost, now);
-  scheduler_of(io).vacate(io.cost);  // an earlier scheduler released it
-}
-
-void Stage::end(Held& io, const Ended& how, TimePoint now) {
-  VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
-  VirtualPfs& pfs = table_[io.app];
-  Counters& counters = table_.counters(io.app);
-  if (recorder_ != nullptr) {
-    const RecordedEnd end = how.refused  ? RecordedEnd::refused
-                            : how.failed ? RecordedEnd::failed
-                                         : RecordedEnd::done;
-    note_end(io, end, how.moved, now);
-  }
-  if (how.refused) {
-    counters.refused.of(io.kind).add(io.size);
-  } else {
-    counters.done.of(io.kind).add(how.moved);
-    if (how.failed) counters.failed.of(io.kind).add(how.moved);
-    pfs.histograms->statistics.record(io.kind, how.moved, now - io.arrival, now);
-  }
-  if (io.state != Held::State::given_up) {
-    VPFS_ASSERT(io.state == Held::State::outstanding);
-    const Cost cost = cost_model_.cost(io.kind, how.moved);
-    Cost charged = std::min(cost, io.cost);
-    if (!how.refused) {
-      pfs.histograms->service.record(now - io.sent);
-      if (io.size_is_estimated && !how.failed) pfs.read_yield.learn(io.asked, how.moved);
-      if (cost > io.cost && how.moved > io.size && !io.unscheduled) {
-        const Cost more = cost - io.cost;
-        // A later scheduler does not know the request, not even its traffic class.
-        if (io.scheduler == schedulers_) {
-          scheduler_of(io).charge_more(io, {.cost = more, .size = how.moved - io.size}, now);
-        }
-        counters.cost_sent += more;
-        counters.cost_done += more;
-      }
-    }
-    complete(io, charged, now);
-  }
-  leave(io, now);
-  io.state = Held::State::parked;
-}
-
 bool Stage::take_back(Held& io, TimePoint now) {
   if (io.state == Held::State::parked) return true;
   if (io.state != Held::State::queued) return false;
@@ -378,18 +325,6 @@ void Stage::count_refused(const Place& place, IoKind kind, Bytes size, TimePoint
   counters.refused.of(kind).add(size);
 }
 
-bool Stage::give_up_slot(Held& io, TimePoint now) {
-  if (io.state != Held::State::outstanding || io.unscheduled) return false;
-  ++table_.counters(io.app).given_up;
-  give_slot_back(io, now);
-  io.state = Held::State::given_up;
-  return true;
-}
-
-void Stage::give_slot_back(Held& io, TimePoint now) {
-  complete(io, io.cost, now);
-}
-
 Stage::Contenders Stage::contenders(const Held& io) const {
   const Scheduler& scheduler = *lanes_[io.lane].scheduler;
   if (io.unscheduled || !scheduler.depth_reached()) return {};
@@ -397,26 +332,6 @@ Stage::Contenders Stage::contenders(const Held& io) const {
   return {.others = scheduler.queued() > own.queued,
           .own = own.queued,
           .oldest_own = static_cast<const Held*>(own.oldest)};
-}
-
-void Stage::abandon(Held& io, TimePoint now) {
-  if (recorder_ != nullptr && io.is_counted) note_end(io, RecordedEnd::abandoned, {}, now);
-  switch (io.state) {
-    case Held::State::parked:
-    case Held::State::given_up:
-    case Held::State::excess:
-      break;
-    case Held::State::queued:
-      if (!io.unscheduled) clients_.withdrawn(io);
-      leave_queue(io, now);
-      break;
-    case Held::State::released:
-    case Held::State::outstanding:
-      give_slot_back(io, now);
-      break;
-  }
-  leave(io, now);
-  io.state = Held::State::parked;
 }
 
 void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration delay, TimePoint now) {

@@ -106,6 +106,9 @@ class Stage {
   };
   // The end of an outstanding request, or of one that had given its slot up.
   void end(Held& io, const Ended& how, TimePoint now);
+  // Such a request has moved so many bytes by now. It is charged for them if they are more than it
+  // was charged for.
+  void has_moved(Held& io, Bytes moved, TimePoint now);
   // A queued request leaves with the next release(), whatever shares, limits, classes and depth
   // say. It takes no slot, but its virtual PFS owes the tokens and the service that it would have
   // been charged, which delays its next ones. Does nothing if the request leaves anyway.
@@ -117,8 +120,9 @@ class Stage {
   [[nodiscard]] bool refuse(Held& io, TimePoint now);
   // Counts a request that was refused before it arrived.
   void count_refused(const Place& place, IoKind kind, Bytes size, TimePoint now);
-  // Gives the slot of an outstanding request back before its end is seen. The request is charged in
-  // full. False: it has none, or it was given back already.
+  // Gives the slot of an outstanding request back before its end is seen. The request is charged
+  // for its size; its end corrects that if it was an estimate. False: it has none, or it was given
+  // back already.
   [[nodiscard]] bool give_up_slot(Held& io, TimePoint now);
   // Whose requests wait for slots of an outstanding request's lane: none while the depth has room.
   struct Contenders {
@@ -128,9 +132,10 @@ class Stage {
     const Held* oldest_own = nullptr;
   };
   [[nodiscard]] Contenders contenders(const Held& io) const;
-  // Removes a request that its client gave up, in any state. An outstanding one is charged in full:
-  // the server may have worked on it.
-  void abandon(Held& io, TimePoint now);
+  // Removes a request that its client gave up, in any state. An outstanding one, or one that had
+  // given its slot up, is charged in full, as for all that it asks for if its size is an estimate:
+  // the server may have worked on it. `moved` bytes were seen.
+  void abandon(Held& io, TimePoint now, Bytes moved = {});
 
   // Other data servers served the virtual PFS this cost in the last `period`. It counts once for
   // all lanes and traffic classes. Does nothing for a retired one.
@@ -244,7 +249,7 @@ class Stage {
   void dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go);
   void leave_queue(Held& io, TimePoint now);
   void complete(Held& io, Cost cost, TimePoint now);
-  void give_slot_back(Held& io, TimePoint now);
+  void charge_up_to(Held& io, Bytes moved, TimePoint now);
   // For the recorder, if there is one.
   void note_wait(Held& io, TimePoint now);
   [[nodiscard]] RecordedReason reason_so_far(const Held& io, TimePoint now);

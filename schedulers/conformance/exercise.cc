@@ -150,12 +150,14 @@ void Exercise::complete_one(std::vector<IoRequest*>& free) {
   IoRequest* const request = outstanding_.back();
   outstanding_.pop_back();
   outstanding_cost_ -= counted(*request);
-  if (draw(8) == 0) {
+  const auto charge_more = [&] {
     scheduler_->charge_more(*request, {.cost = draw_magnitude(kMaxCost), .size = {draw(kMiB)}},
                             now_);
-  }
+  };
+  if (draw(8) == 0) charge_more();
   const Cost done = draw(3) == 0 ? draw(request->cost + 1) : request->cost;
   scheduler_->complete(*request, done, now_);
+  if (draw(16) == 0) charge_more();
   free.push_back(request);
 }
 

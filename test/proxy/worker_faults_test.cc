@@ -158,6 +158,31 @@ TEST_F(WorkerFaults, ARequestThatComesLateFromAClientThatIsGoneIsNotForwarded) {
   EXPECT_TRUE(wait_until([this] { return shared_.counters.connections_open == 0; }));
 }
 
+// A request counts for what it claims, up to a bound, and then for what it moves.
+TEST_F(WorkerFaults, ARequestThatClaimsTooMuchKeepsNoOthersOfItsVirtualPfsWaiting) {
+  Config config = settings_of(16)->config;
+  config.policy = "sfq";
+  config.virtual_pfs = {{.name = "default", .share = {.rate = {std::uint64_t{1} << 30}}}};
+  dispatcher_.use(config, clock_.now());
+  WirePeer liar = new_client();
+  WirePeer server_of_liar = upstream_->accept();
+  ASSERT_TRUE(liar.send(
+      test::io_request(1, {.type = orangefs::IoType::write, .size = std::int64_t{1} << 62})));
+  ASSERT_TRUE(server_of_liar.receive());
+  liar.close();
+  ASSERT_TRUE(comes_to(0, 0));
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  ASSERT_TRUE(client.send(read_of(1)));
+  const TimePoint begin = clock_.now();
+  EXPECT_TRUE(wait_until([&] {
+    clock_.advance(1ms);
+    return server.readable(0ms) || clock_.now() > begin + 5s;
+  }));
+  EXPECT_LE(clock_.now(), begin + 2s);
+  serve(server, client, 1);
+}
+
 // A process that was to take over may hang, and keep its copies of the sockets open.
 TEST_F(WorkerFaults, AConnectionThatEndsDoesSoForEveryProcessThatHasItsSockets) {
   for (const bool by_the_client : {true, false}) {
