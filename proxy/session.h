@@ -103,6 +103,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void submit_all_parked();
   void check_hang_up(TimePoint now);
   void check_answers(TimePoint now);
+  void check_message(TimePoint now);
   void check_client_stall(TimePoint now);
   // Outstanding requests that wait for the client.
   struct Waiting {
@@ -149,6 +150,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   bool timeout_known_ = false;
   HangUpWatch hang_up_;
   AnswerWatch answers_;
+  MessageWatch message_;
   ClientStallWatch client_stall_;
   RecordedSource recorded_source_;
   RestWatch rest_;

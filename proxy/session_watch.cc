@@ -26,6 +26,7 @@ void Session::check_time(TimePoint now) {
   learn_client_timeout();
   check_hang_up(now);
   check_answers(now);
+  check_message(now);
   check_client_stall(now);
   check_server_stall(now);
   check_service_time(now);
@@ -50,6 +51,16 @@ void Session::check_answers(TimePoint now) {
     return;
   conversation_->forget_answers();
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
+}
+
+// File data are not meant: whether others wait for them matters, see below.
+void Session::check_message(TimePoint now) {
+  if (!conversation_->occupies_server()) return;
+  const bool waits = to_server_.in_mid_message() && !conversation_->client_sends_data() &&
+                     to_server_.waits_for_source();
+  if (!message_.is_overdue(waits, to_server_.output().bytes_sent(), now)) return;
+  ++shared_.counters.client_stalls;
+  close("the client stopped in the middle of a message");
 }
 
 // Slots are for requests that the data server can work on. A request that waits for its client

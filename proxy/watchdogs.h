@@ -44,6 +44,28 @@ class AnswerWatch {
   std::uint64_t received_ = 0;
 };
 
+// Tells when a client has stopped within a message that the data server has begun to receive. A
+// thread of the server waits for the rest, and the server may never end that by itself.
+class MessageWatch {
+ public:
+  // `waits_for_client`: such a message is half way, and the server would take more of it. `sent`
+  // counts the bytes that the server has taken since the start. A byte now and then does not count.
+  [[nodiscard]] bool is_overdue(bool waits_for_client, std::uint64_t sent, TimePoint now) {
+    if (!waits_for_client || !since_ || sent - sent_ >= kLeast) {
+      since_ = waits_for_client ? std::optional(now) : std::nullopt;
+      sent_ = sent;
+    }
+    return since_ && now - *since_ >= kLongest;
+  }
+  // A BeeGFS server waits for 5 s, and then leaks the connection.
+  static constexpr Duration kLongest = std::chrono::seconds(4);
+  static constexpr std::uint64_t kLeast = std::uint64_t{64} * 1024;
+
+ private:
+  std::optional<TimePoint> since_;
+  std::uint64_t sent_ = 0;
+};
+
 // Why a released request may reach the data server after its client has given up.
 enum class LateForwarding : std::uint8_t {
   none,

@@ -118,19 +118,21 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
   const auto io = decode_file_io(header, bytes);
   // The end of its data is unknown.
   if (!io) return lost(fmt::format("{}: {}", name(header.type), describe(io.error())));
+  const bool is_read = header.type == MessageType::read_local_file;
+  // It would keep a thread of the server, and a slot, until the server gives it up.
+  if (!is_read && io->count == 0) {
+    return lost(fmt::format("{} of no bytes, which servers never answer", name(header.type)));
+  }
   // Clients wait for all answers before a read or write, so the unknown types had none.
   answers_due_ = answers_in_doubt_ = 0;
 
   ++key_;
-  is_read_ = header.type == MessageType::read_local_file;
+  is_read_ = is_read;
   asked_ = static_cast<std::uint64_t>(io->count);
   moved_ = 0;
   data_left_ = is_read_ ? 0 : asked_;
   discard_data_ = false;
-  // Servers never answer an empty write; it would keep its slot.
-  const bool is_nothing = !is_read_ && asked_ == 0;
-  scheduled_ = !is_nothing && (client_ || !is_server_);
-  reported_ = scheduled_;
+  reported_ = scheduled_ = client_ || !is_server_;
   if (!scheduled_) {
     phase_ = is_read_ ? Phase::read_answer : Phase::write_answer;
     return forward(header.length);

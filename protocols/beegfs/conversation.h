@@ -17,7 +17,8 @@ namespace vpfs::beegfs {
 // Follows one BeeGFS connection to a storage server as docs/wire-beegfs.md asks of a proxy. Reads
 // and writes are held; other messages pass. All messages from other servers pass too: a mirror's
 // primary has already paid for what it forwards. A peer that has not introduced itself as a client
-// counts as a server only if its address is trusted: any peer can set the flags of a server.
+// counts as a server only if its address is trusted: any peer can set the flags of a server. Writes
+// of no bytes, which servers never answer, are refused.
 //
 // The server answers requests in order, one at a time. Behind a read or a write, the client's
 // stream waits until the answer is complete. A message passes only when it is whole, unless it is

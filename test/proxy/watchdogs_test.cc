@@ -44,6 +44,35 @@ TEST(AnswerWatch, AStreamThatDoesNotWaitMissesNoAnswer) {
   EXPECT_TRUE(watch.is_overdue(true, 0, 60s, kStart + 960s));
 }
 
+TEST(MessageWatch, AMessageThatHardlyGoesOnIsOverdueBeforeTheServerGivesItUp) {
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{800}}) {
+    MessageWatch watch;
+    TimePoint now = kStart;
+    std::uint64_t sent = 1000;
+    for (; now < kStart + 4s; now += kTick, sent += bytes) {
+      EXPECT_FALSE(watch.is_overdue(true, sent, now)) << bytes;
+    }
+    EXPECT_TRUE(watch.is_overdue(true, sent, now)) << bytes;
+  }
+}
+
+TEST(MessageWatch, OneThatGoesOnHasItsTime) {
+  MessageWatch watch;
+  std::uint64_t sent = 0;
+  for (TimePoint now = kStart; now < kStart + 1min; now += kTick, sent += 4096) {
+    EXPECT_FALSE(watch.is_overdue(true, sent, now));
+  }
+}
+
+TEST(MessageWatch, OneThatWaitsForTheServerOrIsWholeIsNotOverdue) {
+  MessageWatch watch;
+  EXPECT_FALSE(watch.is_overdue(true, 5, kStart));
+  EXPECT_FALSE(watch.is_overdue(false, 5, kStart + 3s));
+  EXPECT_FALSE(watch.is_overdue(false, 5, kStart + 100s));
+  EXPECT_FALSE(watch.is_overdue(true, 5, kStart + 101s));
+  EXPECT_TRUE(watch.is_overdue(true, 5, kStart + 105s));
+}
+
 TEST(LateForwarding, IsToldFromTheLimitOnWithItsCause) {
   const auto look = [](std::optional<TimePoint> blocked, std::optional<TimePoint> waiting) {
     return late_forwarding(blocked, waiting, 30s, kStart + 30s);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 
 #include "base/saved/saved_state.h"
 #include "net/descriptor.h"
+#include "protocols/beegfs/message_header.h"
+#include "protocols/beegfs/types.h"
 #include "proxy/worker.h"
 #include "test/proxy/worker_fixture.h"
 #include "test/support/io_messages.h"
@@ -156,6 +159,39 @@ TEST_F(WorkerFaults, ARequestThatComesLateFromAClientThatIsGoneIsNotForwarded) {
                     net::Descriptor(::dup(shared.to_server.socket())));
   EXPECT_FALSE(shared.server.receive()) << "an abandoned write was forwarded";
   EXPECT_TRUE(wait_until([this] { return shared_.counters.connections_open == 0; }));
+}
+
+// A server has one thread wait for the rest. It gives that up after 5 s, and never closes the
+// connection.
+TEST_F(WorkerFaults, ALongMessageOfABeegfsClientThatStopsHalfWayEndsItsConnection) {
+  Config config = settings_->config;
+  config.protocol = "beegfs";
+  dispatcher_.use(config, clock_.now());
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  const Buffer message =
+      beegfs::make_message({.type = beegfs::MessageType::set_exceeded_quota}, Buffer(300'000));
+  const auto send = [&](std::size_t from, std::size_t to) {
+    ASSERT_TRUE(client.send(std::span(message).subspan(from, to - from)));
+    ASSERT_EQ(server.receive_bytes(to - from).size(), to - from);
+  };
+  const auto is_watched = [&] {
+    const std::uint64_t reads = clock_.reads();
+    return wait_until([&] { return clock_.reads() > reads + 3; });
+  };
+  send(0, 150'000);
+  ASSERT_TRUE(is_watched());
+  clock_.advance(3900ms);
+  ASSERT_TRUE(is_watched());
+  send(150'000, 250'000);
+  ASSERT_TRUE(is_watched());
+  clock_.advance(3900ms);
+  send(250'000, 250'001);
+  ASSERT_TRUE(is_watched());
+  EXPECT_EQ(shared_.counters.connections_open, 1U);
+  clock_.advance(100ms);
+  EXPECT_TRUE(server.closed_by_peer());
+  EXPECT_TRUE(client.closed_by_peer());
 }
 
 // A request counts for what it claims, up to a bound, and then for what it moves.

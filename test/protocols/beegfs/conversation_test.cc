@@ -209,8 +209,12 @@ TEST_F(BeegfsConversationTest, IsAtRestWhileNothingUnscheduledIsHalfWay) {
   EXPECT_TRUE(conversation_.at_rest());
 }
 
-TEST_F(BeegfsConversationTest, AWriteOfNothingTakesNoSlotForItIsNeverAnswered) {
-  EXPECT_EQ(client(write_request(0, 0)).action, Action::forward);
+// The server would wait for its data until it closes the connection.
+TEST_F(BeegfsConversationTest, AWriteOfNothingIsNotPassedOnForItIsNeverAnswered) {
+  EXPECT_EQ(client(read_request(0, 0)).action, Action::hold);
+  (void)conversation_.refuse(conversation_.held().key);
+  EXPECT_EQ(client(write_request(0, 0)).action, Action::lost_framing);
+  EXPECT_NE(conversation_.problem(), "");
 }
 
 TEST_F(BeegfsConversationTest, AnUnknownMessageThatTurnsOutToHaveNoAnswerBlocksNothing) {
