@@ -17,6 +17,13 @@
 // decisions out. It serves one client connection and its upstream connection.
 namespace vpfs {
 
+// What a client's address says.
+enum class PeerAddress : std::uint8_t {
+  unknown,      // nothing: the file system's own servers are not listed
+  server,       // it is one of them
+  not_servers,  // it is none of them
+};
+
 // The side that sent the bytes of a stream.
 enum class Sender : std::uint8_t { client, server };
 
@@ -95,9 +102,8 @@ class Conversation {
   // Whether requests on names and attributes are held like I/O; those of mounting and
   // administration never are. The default is false.
   virtual void hold_metadata(bool hold) = 0;
-  // Whether the client's address is one of the file system's own servers. The default is false.
-  // REQUIRES: next() has not been called.
-  virtual void trust_peer(bool /*is_server*/) {}
+  // The default is `unknown`. REQUIRES: next() has not been called.
+  virtual void set_peer(PeerAddress /*address*/) {}
 
   // Looks at the head of one stream, which starts where the previous step ended. The caller shows
   // the same message until the step is not need_more. Asks for at most kMostNeeded bytes.

@@ -59,7 +59,7 @@ Session::Session(Worker& worker, net::Descriptor client, net::Descriptor server,
 Session::~Session() = default;
 
 void Session::start() {
-  conversation_->trust_peer(worker_.settings().is_server(identity_.address()));
+  conversation_->set_peer(worker_.settings().peer_at(identity_.address()));
   for (PumpSocket* const socket : {&client_, &server_}) {
     if (const Result<void> watched = socket->watch(); !watched) close(watched.error().message);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/host/prepared_config.h"
+#include "protocols/protocol.h"
 #include "proxy/config/config.h"
 #include "stage/rules/address.h"
 
@@ -23,9 +24,11 @@ struct WorkerSettings : control::PreparedConfig<Config> {
     }
   }
 
-  // Whether the address is one of the file system's other servers.
-  [[nodiscard]] bool is_server(const stage::Address& address) const {
-    return std::ranges::any_of(servers, [&](const auto& block) { return block.contains(address); });
+  [[nodiscard]] PeerAddress peer_at(const stage::Address& address) const {
+    if (servers.empty()) return PeerAddress::unknown;
+    const bool is_server =
+        std::ranges::any_of(servers, [&](const auto& block) { return block.contains(address); });
+    return is_server ? PeerAddress::server : PeerAddress::not_servers;
   }
 
   std::vector<stage::AddressBlock> servers;

@@ -95,6 +95,9 @@ Step BeegfsConversation::take_data() {
 Step BeegfsConversation::client_message(const MessageHeader& header,
                                         std::span<const std::byte> bytes) {
   if (is_file_io(header.type)) return file_io(header, bytes);
+  if (moves_chunks(header.type) && !may_move_chunks()) {
+    return lost(fmt::format("{}, which only servers send", name(header.type)));
+  }
   if (header.type == MessageType::peer_info && bytes.size() >= kMessageHeaderSize + 8) {
     ByteReader in(bytes.subspan(kMessageHeaderSize));
     const NodeType type{in.u32()};
@@ -132,7 +135,7 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
   moved_ = 0;
   data_left_ = is_read_ ? 0 : asked_;
   discard_data_ = false;
-  reported_ = scheduled_ = client_ || !is_server_;
+  reported_ = scheduled_ = is_scheduled();
   if (!scheduled_) {
     phase_ = is_read_ ? Phase::read_answer : Phase::write_answer;
     return forward(header.length);

@@ -17,8 +17,9 @@ namespace vpfs::beegfs {
 // Follows one BeeGFS connection to a storage server as docs/wire-beegfs.md asks of a proxy. Reads
 // and writes are held; other messages pass. All messages from other servers pass too: a mirror's
 // primary has already paid for what it forwards. A peer that has not introduced itself as a client
-// counts as a server only if its address is trusted: any peer can set the flags of a server. Writes
-// of no bytes, which servers never answer, are refused.
+// counts as a server only if its address is trusted: any peer can set the flags of a server. What
+// has servers move file data among themselves is refused from clients, and from addresses that are
+// known not to be a server's. So are writes of no bytes, which servers never answer.
 //
 // The server answers requests in order, one at a time. Behind a read or a write, the client's
 // stream waits until the answer is complete. A message passes only when it is whole, unless it is
@@ -26,7 +27,7 @@ namespace vpfs::beegfs {
 class BeegfsConversation final : public Conversation {
  public:
   void hold_metadata(bool) override {}
-  void trust_peer(bool is_server) override { is_server_ = is_server; }
+  void set_peer(PeerAddress address) override { peer_ = address; }
   [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
   [[nodiscard]] const IoDescription& held() const override { return held_; }
   // BeeGFS has no hints.
@@ -88,7 +89,12 @@ class BeegfsConversation final : public Conversation {
   [[nodiscard]] Step finish(std::uint64_t size, std::uint64_t bytes, bool failed);
   [[nodiscard]] Step lost(std::string problem);
 
-  bool is_server_ = false;               // as trust_peer() says
+  [[nodiscard]] bool is_scheduled() const { return client_ || peer_ != PeerAddress::server; }
+  [[nodiscard]] bool may_move_chunks() const {
+    return !client_ && peer_ != PeerAddress::not_servers;
+  }
+
+  PeerAddress peer_ = PeerAddress::unknown;
   std::optional<std::uint32_t> client_;  // the node's number, once the peer has introduced itself
 
   // The read or write under way.

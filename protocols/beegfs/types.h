@@ -100,6 +100,10 @@ enum class MessageType : std::uint16_t {
 [[nodiscard]] constexpr bool is_file_io(MessageType type) {
   return type == MessageType::read_local_file || type == MessageType::write_local_file;
 }
+// Requests between servers that move file data, from one to another or within one.
+[[nodiscard]] constexpr bool moves_chunks(MessageType type) {
+  return type == MessageType::resync_local_file || type == MessageType::cp_chunk_paths;
+}
 // The type that answers a listed request, besides generic_response. Nothing for requests without an
 // answer message and for types that are not listed.
 [[nodiscard]] std::optional<MessageType> answer_of(MessageType request);

@@ -113,7 +113,7 @@ Result<void> Session::restore(const SavedState& from) {
     return fail(fmt::format("proxy.protocol is {}, and was {}: connections speak that", protocol,
                             from.text("protocol")));
   }
-  conversation_->trust_peer(worker_.settings().is_server(identity_.address()));
+  conversation_->set_peer(worker_.settings().peer_at(identity_.address()));
   take_on_settings();
   conversation_->restore(from.child("conversation"));
   if (from.number("has_joined") != 0) join_client();

@@ -10,10 +10,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace vpfs;
   test::FuzzInput input(data, size);
   const std::size_t piece = input.u8() + std::size_t{1};
-  const bool is_server = input.below(4) == 0;
-  test::ConversationExchange exchange([is_server] {
+  const std::size_t choice = input.below(4);
+  const PeerAddress peer = choice == 0   ? PeerAddress::server
+                           : choice == 1 ? PeerAddress::not_servers
+                                         : PeerAddress::unknown;
+  test::ConversationExchange exchange([peer] {
     auto conversation = std::make_unique<beegfs::BeegfsConversation>();
-    conversation->trust_peer(is_server);
+    conversation->set_peer(peer);
     return conversation;
   });
   test::BeegfsPeers peers(input, exchange);

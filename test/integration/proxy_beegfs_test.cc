@@ -238,6 +238,29 @@ TEST_F(ProxyBeegfs, WritesOfNoBytesDoNotReachTheServer) {
   EXPECT_EQ(proxy.status()["counters"]["framing_errors"], 1);
 }
 
+// A mirror's primary and the balancing of chunks have servers move file data.
+TEST_F(ProxyBeegfs, ChunksMoveOnlyForServers) {
+  const Buffer resync = make_message({.type = MessageType::resync_local_file}, Buffer(1000));
+  const Buffer done = make_message({.type = MessageType::resync_local_file_resp}, Buffer(4));
+  for (const bool is_server : {true, false}) {
+    ProxySettings with_servers = settings(4);
+    with_servers.proxy = is_server ? "servers: 127.0.0.1" : "servers: 192.0.2.1";
+    ProxyProcess proxy(with_servers);
+    ProxiedLink client = open(proxy);
+    ASSERT_TRUE(client.client.send(resync));
+    EXPECT_TRUE(client.client.closed_by_peer());
+    EXPECT_EQ(client.server.receive_bytes(1), Buffer());
+    ProxiedLink other = open_link(proxy, server_);
+    ASSERT_TRUE(other.client.send(resync));
+    if (!is_server) {
+      EXPECT_TRUE(other.client.closed_by_peer());
+      continue;
+    }
+    ASSERT_EQ(other.server.receive_bytes(resync.size()), resync);
+    answer(other, done);
+  }
+}
+
 TEST_F(ProxyBeegfs, ALostServerEndsTheConnectionAndFreesItsSlot) {
   ProxyProcess proxy(settings());
   ProxiedLink first = open(proxy);

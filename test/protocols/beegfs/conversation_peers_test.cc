@@ -6,7 +6,7 @@ namespace {
 
 TEST(BeegfsConversation, IsNotAtRestWhileWhatAServerSentIsHalfWay) {
   BeegfsConversation conversation;
-  conversation.trust_peer(true);
+  conversation.set_peer(PeerAddress::server);
   (void)conversation.next(Sender::client, write_request(0, 10, kWriteToMirror));
   EXPECT_FALSE(conversation.at_rest());
   (void)conversation.next(Sender::client, evil(10));
@@ -49,8 +49,9 @@ TEST_F(BeegfsConversationTest, AMirroredFileIsOnItsGroup) {
 }
 
 TEST_F(BeegfsConversationTest, TheFlagsOfMirrorsOfAClientMakeNoDifference) {
-  for (const bool at_a_servers_address : {false, true}) {
-    conversation_.trust_peer(at_a_servers_address);
+  for (const PeerAddress address :
+       {PeerAddress::unknown, PeerAddress::server, PeerAddress::not_servers}) {
+    conversation_.set_peer(address);
     EXPECT_EQ(client(read_request(0, 10, kReadFromMirror)).action, Action::hold);
     (void)conversation_.refuse(conversation_.held().key);
     EXPECT_EQ(client(write_request(0, 10, kWriteToMirror)).action, Action::hold);
@@ -62,7 +63,7 @@ TEST_F(BeegfsConversationTest, TheFlagsOfMirrorsOfAClientMakeNoDifference) {
 TEST(BeegfsConversation, WhatOtherServersSendPassesUnscheduled) {
   for (const bool introduced : {false, true}) {
     BeegfsConversation conversation;
-    conversation.trust_peer(true);
+    conversation.set_peer(PeerAddress::server);
     if (introduced) {
       (void)conversation.next(Sender::client, peer_info(NodeType::meta, 1));
     }
@@ -78,6 +79,28 @@ TEST(BeegfsConversation, WhatOtherServersSendPassesUnscheduled) {
     step = conversation.next(Sender::server, write_answer(1000));
     EXPECT_EQ(step.action, Action::forward);
     EXPECT_FALSE(step.finished);
+  }
+}
+
+// They carry data that nothing accounts for.
+TEST(BeegfsConversation, ChunksMoveBetweenServersOnly) {
+  for (const PeerAddress address :
+       {PeerAddress::unknown, PeerAddress::server, PeerAddress::not_servers}) {
+    for (const bool is_client : {false, true}) {
+      for (const MessageType type : {MessageType::resync_local_file, MessageType::cp_chunk_paths}) {
+        BeegfsConversation conversation;
+        conversation.set_peer(address);
+        const Buffer hello = peer_info(is_client ? NodeType::client : NodeType::storage, 1);
+        EXPECT_EQ(conversation.next(Sender::client, hello).action, Action::forward);
+        const bool passes = !is_client && address != PeerAddress::not_servers;
+        EXPECT_EQ(conversation.next(Sender::client, make_message({.type = type}, evil(100))).action,
+                  passes ? Action::forward : Action::lost_framing)
+            << name(type);
+        if (!passes) {
+          EXPECT_NE(conversation.problem().find(name(type)), std::string::npos);
+        }
+      }
+    }
   }
 }
 
