@@ -118,6 +118,8 @@ bool Session::others_wait(const Waiting& waiting, TimePoint now) {
   const bool stands_still = client_stall_.hardly_moves();
   std::vector<PendingIo*> all = waiting.with_slots;
   all.insert(all.end(), waiting.late.begin(), waiting.late.end());
+  // This process has given its place away: those who would wait are at its successor.
+  if (shared_.leaving.load(std::memory_order_relaxed)) return !all.empty();
   return !all.empty() && worker_.dispatcher().others_wait(all, stands_still, now);
 }
 

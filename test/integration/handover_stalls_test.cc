@@ -26,23 +26,28 @@ void expect_read(ProxiedLink& link, orangefs::Tag tag) {
   EXPECT_EQ(link.client.receive().value().bytes(), answer);
 }
 
+// A message of the data server comes to the client, and one of the client to the data server.
+void expect_answer(ProxiedLink& link, const Buffer& answer) {
+  ASSERT_TRUE(link.server.send(answer));
+  EXPECT_TRUE(link.client.receive().value().bytes() == answer);
+}
+void expect_data(ProxiedLink& link, const Buffer& data) {
+  ASSERT_TRUE(link.client.send(data));
+  EXPECT_TRUE(link.server.receive().value().bytes() == data);
+}
+
+// The data server has said that it takes that write, which has no data yet.
+void begin_write(ProxiedLink& link, std::int64_t size) {
+  ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write, .size = size})));
+  ASSERT_TRUE(link.server.receive());
+  expect_answer(link, io_response(1, 0));
+}
+
 class HandoverStalls : public ::testing::Test {
  protected:
-  // The data server has said that it takes that write, which has no data yet.
-  void begin_write(std::int64_t size) {
-    ASSERT_TRUE(link_.client.send(io_request(1, {.type = IoType::write, .size = size})));
-    ASSERT_TRUE(link_.server.receive());
-    expect_answer(io_response(1, 0));
-  }
-  // A message of the data server comes to the client, and one of the client to the data server.
-  void expect_answer(const Buffer& answer) {
-    ASSERT_TRUE(link_.server.send(answer));
-    EXPECT_TRUE(link_.client.receive().value().bytes() == answer);
-  }
-  void expect_data(const Buffer& data) {
-    ASSERT_TRUE(link_.client.send(data));
-    EXPECT_TRUE(link_.server.receive().value().bytes() == data);
-  }
+  void begin_write(std::int64_t size) { test::begin_write(link_, size); }
+  void expect_answer(const Buffer& answer) { test::expect_answer(link_, answer); }
+  void expect_data(const Buffer& data) { test::expect_data(link_, data); }
 
   const Buffer data_ = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
   FakeDataServer server_;
@@ -94,6 +99,29 @@ TEST_F(HandoverStalls, AWriteThatKeepsNothingEndsWithTheOldProcess) {
   EXPECT_TRUE(old.wait(30s).value_or(Process::Exit{}).ok()) << old.errors();
   ASSERT_TRUE(proxy_.wait_for_outstanding(0));
   EXPECT_EQ(proxy_.status()["virtual_pfs"][0]["done_requests"], 1);
+}
+
+// Only the new process knows which requests wait for its slot.
+TEST(HandoverStallsOfOthers, ASlowClientThatStaysKeepsNoSlotFromThoseThatWent) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(),
+                      .depth = 1,
+                      .timeouts = "client_stall: 400 ms",
+                      .restart = "patience: 10 ms"});
+  ProxiedLink slow = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
+  begin_write(slow, 262'144);
+  Process old = proxy.hand_over();
+  EXPECT_TRUE(old.running());
+  expect_read(other, 2);
+  EXPECT_NE(old.errors().find("1 of its requests give up"), std::string::npos) << old.errors();
+
+  const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
+  expect_data(slow, data);
+  expect_answer(slow, write_completion(1, 262'144));
+  EXPECT_TRUE(old.wait(30s).value_or(Process::Exit{}).ok()) << old.errors();
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], 2);
 }
 
 }  // namespace
