@@ -3,11 +3,13 @@
 #include "test/support/servers/proxy_beegfs.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace vpfs::test {
 namespace {
@@ -259,6 +261,33 @@ TEST_F(ProxyBeegfs, ChunksMoveOnlyForServers) {
     ASSERT_EQ(other.server.receive_bytes(resync.size()), resync);
     answer(other, done);
   }
+}
+
+// It counts for 1 GiB at first, whatever it claims.
+TEST_F(ProxyBeegfs, AWriteThatGoesOnAndOnIsChargedAsItMoves) {
+  constexpr std::uint64_t kEighth = std::uint64_t{1} << 27;
+  constexpr int kParts = 11;
+  ProxyProcess proxy(settings(4));
+  ProxiedLink link = open(proxy);
+  const auto charged = [](const nlohmann::json& status, const char* when) {
+    return status["virtual_pfs"][1][when].get<std::uint64_t>();
+  };
+  occupy(link, write_request(1001, std::size_t{1} << 40));
+  EXPECT_EQ(charged(proxy.status(), "cost_sent") >> 27, 8U);
+  const Buffer part(kEighth);
+  std::thread sender([&] {
+    for (int i = 0; i < kParts; ++i) EXPECT_TRUE(link.client.send(part));
+  });
+  for (int i = 0; i < kParts; ++i) {
+    EXPECT_EQ(link.server.receive_bytes(part.size()).size(), part.size());
+  }
+  sender.join();
+  EXPECT_TRUE(
+      proxy.wait_until([&](const auto& now) { return charged(now, "cost_sent") >= 10 * kEighth; }));
+  link.client.close();
+  EXPECT_TRUE(proxy.wait_until(
+      [&](const auto& now) { return charged(now, "cost_done") >= kParts * kEighth; }));
+  EXPECT_LT(charged(proxy.status(), "cost_done"), (kParts + 1) * kEighth);
 }
 
 TEST_F(ProxyBeegfs, ALostServerEndsTheConnectionAndFreesItsSlot) {
