@@ -21,8 +21,8 @@ constexpr std::size_t kOverrun = 4;
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
 // Larger reads may ask for much more than their file has.
 constexpr std::uint64_t kLargeRead = std::uint64_t{64} * 1024;
-// A request counts for at most so much until it has moved more. Nothing else shows that it will, and
-// a false claim would be a debt of the whole virtual PFS.
+// A request counts for at most so much until it has moved more. Nothing else shows that it will,
+// and a false claim would be a debt of the whole virtual PFS.
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 30;
 // After this many refusals the client is not read until the next check_time(). A node with serial
 // connections has many of them. Its reads come back at once the first time, and a pause also holds

@@ -32,8 +32,8 @@ struct Held : IoRequest {
   // It takes no slot and no tokens: it is exempt, or came or waited while bypass was on. Set by the
   // stage when the request arrives, and not changed after its release.
   bool unscheduled = false;
-  bool let_pass = false;         // unscheduled, but its virtual PFS owes what it costs
-  Bytes asked = {};              // bytes that it asks for; `size` is the expected number
+  bool let_pass = false;  // unscheduled, but its virtual PFS owes what it costs
+  Bytes asked = {};       // bytes that it asks for; `size` is the expected number
   // The stage's own: what it was charged beyond its cost and size, because it moved more.
   Cost more_cost = 0;
   Bytes more_size = {};
