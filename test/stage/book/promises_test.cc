@@ -43,7 +43,8 @@ class Promises : public ::testing::Test {
     return "";
   }
   static StartJob job(const std::string& jobid, const std::string& rate) {
-    return {.job = {.jobid = jobid, .clients = {"10.0.0.0/24"}, .uids = {7}}, .words = {"rate=" + rate, "latency=200ms"}};
+    return {.job = {.jobid = jobid, .clients = {"10.0.0.0/24"}, .uids = {7}},
+            .words = {"rate=" + rate, "latency=200ms"}};
   }
 
   Config file_;
