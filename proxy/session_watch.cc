@@ -16,7 +16,7 @@ namespace {
 constexpr Duration kSilentClient = std::chrono::seconds(2);
 constexpr Duration kSilentServer = std::chrono::seconds(10);
 // A request that goes on and on is charged after each so many bytes.
-constexpr std::uint64_t kMuch = std::uint64_t{256} << 20;
+constexpr std::uint64_t kChargedAgain = std::uint64_t{256} << 20;
 
 }  // namespace
 
@@ -226,7 +226,7 @@ void Session::check_service_time(TimePoint now) {
     if (io->held) return;
     const std::uint64_t moved = conversation_->moved(key);
     if (std::exchange(io->moved, moved) != moved) io->last_progress = now;
-    if (moved >= io->told_moved + kMuch) {
+    if (moved >= io->told_moved + kChargedAgain) {
       io->told_moved = moved;
       worker_.has_moved(*io);
     }
