@@ -41,11 +41,11 @@ def why_not() -> str | None:
     return None
 
 
-def wait_until(ready: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+def wait_until(ready: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+    deadline = time.monotonic() + patience
     while not ready():
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {PATIENCE:g} s: {what}")
+            raise AssertionError(f"not within {patience:g} s: {what}")
         time.sleep(0.1)
 
 

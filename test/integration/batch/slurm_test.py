@@ -114,12 +114,16 @@ class SlurmTest(unittest.TestCase):
         return False
 
     def test_a_requeued_job_keeps_its_identity(self) -> None:
-        job = self.slurm.submit("sleep 60", "--requeue", "--account=physics")
-        wait_until(lambda: self.slurm.state(job) == "RUNNING", f"job {job} runs")
+        # Slurm may take long to free the node of a job that is taken back while it starts.
+        with tempfile.TemporaryDirectory() as folder:
+            begun = pathlib.Path(folder) / "begun"
+            pathlib.Path(folder).chmod(0o777)
+            job = self.slurm.submit(f"touch {begun}; sleep 60", "--requeue", "--account=physics")
+            wait_until(begun.exists, f"job {job} runs")
         before = self.job(job)
         self.slurm.ask("scontrol", "requeue", job)
         wait_until(lambda: self.job(job) is None and self.slurm.state(job) == "PENDING", f"job {job} waits again")
-        wait_until(lambda: self.runs_now(job), f"job {job} runs again")
+        wait_until(lambda: self.runs_now(job), f"job {job} runs again", patience=60)
         after = self.job(job)
         self.assertIsNotNone(after, self.slurm.syslog())
         changing = ("since_at", "until_at")
