@@ -53,7 +53,7 @@ void Session::check_answers(TimePoint now) {
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
 }
 
-// File data are not meant: whether others wait for them matters, see below.
+// Not for file data, which may pause while nothing waits for the server (check_client_stall()).
 void Session::check_message(TimePoint now) {
   if (!conversation_->occupies_server()) return;
   const bool waits = to_server_.in_mid_message() && !conversation_->client_sends_data() &&
@@ -118,7 +118,7 @@ bool Session::others_wait(const Waiting& waiting, TimePoint now) {
   const bool stands_still = client_stall_.hardly_moves();
   std::vector<PendingIo*> all = waiting.with_slots;
   all.insert(all.end(), waiting.late.begin(), waiting.late.end());
-  // This process has given its place away: those who would wait are at its successor.
+  // A process that has given its place away sees none of those that wait at its successor.
   if (shared_.leaving.load(std::memory_order_relaxed)) return !all.empty();
   return !all.empty() && worker_.dispatcher().others_wait(all, stands_still, now);
 }

@@ -311,6 +311,14 @@ class TrafficClassesTest : public ::testing::Test {
   void share(std::uint32_t flow, const Share& share) {
     ASSERT_TRUE(scheduler_->set_share(AppId{flow}, share, now_).has_value());
   }
+  // Two classes of equal shares, each with a flow of 20 requests.
+  void make_two_backlogged(Mode mode) {
+    scheduler_ = make("sfq", {.requests = 1000}, make_classes(mode, {1, 1}));
+    for (std::uint8_t each = 0; each < 2; ++each) {
+      share(each, {});
+      for (int i = 0; i < 20; ++i) (void)add(each, each);
+    }
+  }
   std::string_view reason(std::uint32_t flow) {
     return scheduler_->why_waiting(AppId{flow}, now_).reason;
   }
@@ -359,26 +367,14 @@ TEST_F(TrafficClassesTest, WhatPassesTakesNoTurnFromItsClass) {
 }
 
 TEST_F(TrafficClassesTest, AnApportionedClassOwesWhatWasLetPass) {
-  scheduler_ = make("sfq", {.requests = 1000}, make_classes(Mode::apportion, {1, 1}));
-  share(0, {});
-  share(1, {});
-  for (int i = 0; i < 20; ++i) {
-    (void)add(0, 0);
-    (void)add(1, 1);
-  }
+  make_two_backlogged(Mode::apportion);
   for (int i = 0; i < 10; ++i) scheduler_->let_pass(add(0, 0), now_);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(send()->traffic_class, 1) << i;
   EXPECT_EQ(send()->traffic_class, 0);
 }
 
 TEST_F(TrafficClassesTest, AnApportionedClassIsChargedWhatItsReadsDidMore) {
-  scheduler_ = make("sfq", {.requests = 1000}, make_classes(Mode::apportion, {1, 1}));
-  share(0, {});
-  share(1, {});
-  for (int i = 0; i < 20; ++i) {
-    (void)add(0, 0);
-    (void)add(1, 1);
-  }
+  make_two_backlogged(Mode::apportion);
   IoRequest* const first = send();
   ASSERT_EQ(first->traffic_class, 0);
   scheduler_->charge_more(*first, {.cost = 9000, .size = {9000}}, now_);

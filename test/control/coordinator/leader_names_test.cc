@@ -22,6 +22,7 @@
 #include "control/wire/client.h"
 #include "stage/book/record.h"
 #include "stage/rules/names.h"
+#include "test/support/comes_true.h"
 #include "test/support/control/scripted_store.h"
 #include "test/support/process.h"
 
@@ -138,7 +139,7 @@ TEST_F(LeaderNames, NoNameIsLookedUpBeforeTheOfficeBegins) {
   EXPECT_EQ(databases.asked(), 0) << "its office has to wait";
   run();
   EXPECT_EQ(problems()["gone"], "") << "it cannot know yet";
-  for (int i = 0; i < 1000 && problems()["gone"].empty(); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(test::comes_true([this] { return !problems()["gone"].empty(); }));
   EXPECT_THAT(problems()["gone"], HasSubstr("h2"));
   EXPECT_EQ(problems()["known"], "");
   EXPECT_EQ(databases.asked(), 2);
