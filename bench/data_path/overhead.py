@@ -58,6 +58,9 @@ COLUMNS = [
     "server_cpu_s_per_gib",
 ]
 NUMBERS = COLUMNS[5:]
+MEMORY_COLUMNS = ["size", "connections", "requests", "mib_per_s", "start_rss_mib", "rss_mib"]
+ROWS, STORAGE, MEMORY, CALLS = "rows", "device", "memory", "calls"
+PARTS = [ROWS, STORAGE, MEMORY, CALLS]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,6 +213,19 @@ class Bench:
         return rows
 
 
+def path_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
+    rows: list[Row] = []
+    with Programs(binaries, work) as programs:
+        bench = Bench(programs, plan)
+        for op, size, (outstanding, connections) in itertools.product(
+            plan.ops, plan.sizes, plan.loads
+        ):
+            part = bench.rows(Case(op, size, outstanding, connections))
+            rows += part
+            print("\n" + case_table(part), flush=True)
+    return rows
+
+
 def limited_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
     """Runs with the server's storage device as the bottleneck."""
     with Programs(binaries, work) as programs:
@@ -224,7 +240,10 @@ def limited_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list
 
 
 def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
-    """Peak resident memory with many connections that all move data, in fresh proxies."""
+    """Peak resident memory of fresh proxies: of their start, and of many connections since then.
+
+    All connections move data.
+    """
     rows: list[Row] = []
     for size, connections in itertools.product([64 << 10, 1 << 20], MEMORY_CONNECTIONS):
         with Programs(binaries, work) as programs:
@@ -232,6 +251,8 @@ def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[
                 programs, 1, FRONTS[1:2], prefix=f"memory{connections}-", protocol=plan.protocol
             )
             (proxy,) = cluster.start("proxy-sfq")
+            start = proxy.peak_rss_mib()
+            proxy.reset_peak_rss()
             load = [
                 Application(
                     name,
@@ -260,6 +281,7 @@ def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[
                     "path": "proxy-sfq",
                     "mib_per_s": result["total_mib_per_s"],
                     "requests": sum(app["requests"] for app in result["applications"]),
+                    "start_rss_mib": start,
                     "rss_mib": proxy.peak_rss_mib(),
                 }
             )
@@ -350,9 +372,12 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=int, nargs="+", help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=OPS)
     parser.add_argument(
-        "--only-rows",
-        action="store_true",
-        help="leave out storage-limited runs, memory and system calls",
+        "--parts",
+        nargs="+",
+        choices=PARTS,
+        default=PARTS,
+        help="paths beside each other, the same with a slow device, memory, system calls "
+        "(default all)",
     )
     parser.add_argument("--protocol", choices=FILE_SYSTEMS, default="orangefs")
     return parser
@@ -372,30 +397,21 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     print_settings(settings)
     name = result_name("overhead", plan.protocol)
     work = out / name
-    rows: list[Row] = []
-    with Programs(binaries, work) as programs:
-        bench = Bench(programs, plan)
-        for op, size, (outstanding, connections) in itertools.product(
-            plan.ops, plan.sizes, plan.loads
-        ):
-            part = bench.rows(Case(op, size, outstanding, connections))
-            rows += part
-            print("\n" + case_table(part), flush=True)
+    rows = path_rows(binaries, work, plan) if ROWS in options.parts else []
     limited: list[Row] = []
     memory: list[Row] = []
     calls: list[Row] = []
-    if not options.only_rows:
+    if STORAGE in options.parts:
         limited = limited_rows(binaries, work, plan.with_settled_device())
         for case in overhead_targets.groups(limited):
             print(
                 f"\nstorage-limited, {DEVICE['bandwidth']}: " + case_table(list(case.values())),
                 flush=True,
             )
+    if MEMORY in options.parts:
         memory = memory_rows(binaries, work, plan)
-        print(
-            "\nresident memory\n"
-            + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"])
-        )
+        print("\nresident memory\n" + table(memory, MEMORY_COLUMNS), flush=True)
+    if CALLS in options.parts:
         calls = call_rows(binaries, work, plan)
         print(
             "\nsystem calls of an operation, one in flight\n" + table(calls, system_calls.COLUMNS)

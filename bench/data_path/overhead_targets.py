@@ -12,7 +12,7 @@ from lab.targets import at_least, at_most
 PROXIES = ["proxy-fifo", "proxy-sfq"]
 SMALL = "4 KiB"
 CPU_OF_HAPROXY = 1.3
-RESIDENT_MIB = {64: 8.0, 1000: 64.0}  # at most, by the number of connections
+RESIDENT_MIB = {64: 8.0, 1000: 16.0}  # at most, by the number of connections
 KEY = ("op", "size", "outstanding", "connections")
 Group = dict[str, Row]  # the rows of one case by path
 

@@ -64,12 +64,14 @@ SET = [
         "overhead",
         {
             "haproxy": summaries.haproxy,
-            "memory": summaries.memory,
             "device": summaries.device_bound,
             "calls": summaries.calls,
         },
-        ((*ONCE, "--seconds", "2"),),
+        ((*ONCE, "--seconds", "2", "--parts", "rows", "device", "calls"),),
         10,
+    ),
+    Entry(
+        "memory", "overhead", {"resident": summaries.memory}, (("--parts", "memory"),), minutes=1
     ),
     Entry(
         "sharing",
@@ -77,12 +79,12 @@ SET = [
         {"shares": summaries.shares},
         tuple(
             (
-                *(*ONCE, "--seconds", "15", "--servers", servers, "--ops", "read", "write"),
+                *(*ONCE, "--seconds", "8", "--servers", servers, "--ops", "read", "write"),
                 *("--sizes", "65536", "1048576", "--weights", "2", "8", "32"),
             )
             for servers in ("1", "4")
         ),
-        20,
+        13,
     ),
     Entry(
         "schedulers",
@@ -102,7 +104,7 @@ SET = [
         "fio",
         {"shares": summaries.heavier_shares(["profile", "processes", "mounts"])},
         (("--seconds", "10", "--scale", "0.5", "--processes", "1", "16", "--mounts", "1"),),
-        10,
+        8,
     ),
     Entry("ior", "ior", {"shares": summaries.heavier_shares(["test", "op"])}, minutes=10),
     Entry(
@@ -147,6 +149,7 @@ SET = [
         {"victims": summaries.victims},
         tuple(("--protocol", protocol) for protocol in ("orangefs", "beegfs", "mount")),
         40,
+        rounds=1,  # it has many attacks, and the worst second of each counts
     ),
     Entry(
         "vpfs",

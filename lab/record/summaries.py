@@ -67,6 +67,7 @@ def memory(content: Content) -> list[Row]:
         {
             "requests": f"{row['size']}, {row['connections']:,} connections",
             "resident MiB": row["rss_mib"],
+            "at the start": row["start_rss_mib"],
         }
         for row in content.get("memory", [])
     ]

@@ -20,7 +20,7 @@ def rows_of_memory(_: pathlib.Path, __: pathlib.Path, plan: overhead.Plan) -> li
             "connections": count,
             "path": "proxy-sfq",
             "requests": 9000,
-            **samples(["mib_per_s", "rss_mib"], name, count),
+            **samples(["mib_per_s", "start_rss_mib", "rss_mib"], name, count),
         }
         for name in ("64 KiB", "1 MiB")
         for count in overhead.MEMORY_CONNECTIONS
@@ -44,6 +44,23 @@ def rows_of_calls(_: pathlib.Path, __: pathlib.Path, plan: overhead.Plan) -> lis
     ]
 
 
+PARTS_OF_OVERHEAD = {
+    overhead.ROWS: "rows",
+    overhead.STORAGE: "storage_limited",
+    overhead.MEMORY: "memory",
+    overhead.CALLS: "system_calls",
+}
+
+
+def size_of_overhead(row: Row, value: str) -> bool:
+    """The option is of the first part only."""
+    return row["part"] != overhead.ROWS or size(row, value)
+
+
+def op_of_overhead(row: Row, value: str) -> bool:
+    return row["part"] not in (overhead.ROWS, overhead.STORAGE) or row["op"] == value
+
+
 OVERHEAD = Recorded(
     {
         "bench.data_path.overhead.Cluster": mock.MagicMock(),
@@ -52,12 +69,18 @@ OVERHEAD = Recorded(
         "bench.data_path.overhead.call_rows": rows_of_calls,
     },
     {
-        "--sizes": Option(size, ["65536"]),
-        "--ops": Option(field("op")),
+        "--sizes": Option(size_of_overhead, ["65536"]),
+        "--ops": Option(op_of_overhead),
+        "--parts": Option(field("part")),
         "--protocol": Option(any_row),
     },
-    [["--only-rows"], ["--sizes", "65536", "--ops", "read", "--only-rows", "--protocol", "beegfs"]],
-    frozenset({"--only-rows"}),
+    [["--sizes", "65536", "--ops", "read", "--parts", "rows", "--protocol", "beegfs"],
+     ["--parts", "memory"]],
+    rows=lambda content: [
+        {"part": part, **row}
+        for part, rows in PARTS_OF_OVERHEAD.items()
+        for row in content[rows]
+    ],
     base=["--sizes", "4096", "1048576"],
 )
 
