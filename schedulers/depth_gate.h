@@ -31,15 +31,16 @@ struct AutoDepth {
 // (the rule is at Depth).
 class DepthGate {
  public:
-  explicit DepthGate(Depth depth) : depth_(depth) {}
+  explicit DepthGate(Depth depth) : depth_(depth) { set_requests(depth.requests); }
 
   // Whether a request may pass if its cost allows it.
-  [[nodiscard]] bool has_room() const { return requests() == 0 || requests() < depth_.requests; }
-  [[nodiscard]] bool admits(Cost cost) const {
+  [[nodiscard]] bool has_room() const { return requests() < depth_.requests; }
+  [[nodiscard]] bool has_room_for(Cost cost) const {
     if (requests() == 0) return true;
     const Cost sum = mine_.cost + before_.cost;
-    return requests() < depth_.requests && sum <= depth_.cost && counted(cost) <= depth_.cost - sum;
+    return sum <= depth_.cost && counted(cost) <= depth_.cost - sum;
   }
+  [[nodiscard]] bool admits(Cost cost) const { return has_room() && has_room_for(cost); }
   // REQUIRES: admits(cost), so the sum of costs never overflows.
   void start(Cost cost) {
     ++mine_.requests;
@@ -69,19 +70,20 @@ class DepthGate {
     before_.cost -= before_.requests == 0 ? before_.cost : std::min(before_.cost, load.cost);
   }
 
-  // Changes the number of requests. More may be outstanding for a while.
-  void set_requests(std::uint32_t requests) { depth_.requests = requests; }
+  // Changes the number of requests; zero counts as one. More may be outstanding for a while.
+  void set_requests(std::uint32_t requests) {
+    depth_.requests = std::max<std::uint32_t>(requests, 1);
+  }
   [[nodiscard]] const Depth& depth() const { return depth_; }
   [[nodiscard]] std::uint32_t requests() const { return mine_.requests + before_.requests; }
   // Why a request of this cost may not start; empty when it may.
   [[nodiscard]] std::string_view reason(Cost cost) const;
 
  private:
-  [[nodiscard]] Cost counted(Cost cost) const {
-    return std::min(cost, depth_.cost - depth_.cost / 2);
-  }
+  [[nodiscard]] Cost counted(Cost cost) const { return std::min(cost, most_counted_); }
 
   Depth depth_;
+  Cost most_counted_ = depth_.cost - depth_.cost / 2;
   Load mine_;
   Load before_;  // of occupy(), counted by another depth
 };

@@ -29,21 +29,25 @@ class FlowTournament {
   // The flow with the smallest key, and its tag. REQUIRES (both): not empty.
   [[nodiscard]] std::uint32_t top() const { return first_.flow(); }
   [[nodiscard]] std::uint64_t top_tag() const { return first_.tag; }
+  // Whether grow() was called for the flow.
+  [[nodiscard]] bool has_place_for(std::uint32_t flow) const { return flow < flows_; }
   [[nodiscard]] bool contains(std::uint32_t flow) const {
-    return flow < flows_ && !at(first_leaf_ + flow).is_nobody();
+    return has_place_for(flow) && !at(first_leaf_ + flow).is_nobody();
   }
 
   // Puts a flow in, or changes its key. REQUIRES: grow() was called for it.
   void put(std::uint32_t flow, Key key) { set(flow, make_entry(flow, key)); }
+  // Takes a flow out. REQUIRES: contains(flow).
+  void take_out(std::uint32_t flow) { set(flow, {}); }
   // Takes a flow out, if it is in.
   void erase(std::uint32_t flow) {
-    if (contains(flow)) set(flow, {});
+    if (contains(flow)) take_out(flow);
   }
   // Takes `amount` off every tag. REQUIRES: no tag is smaller.
   void subtract(std::uint64_t amount);
   // Fetches into the cache what a change of the flow's key will touch and is seldom there.
+  // REQUIRES: has_place_for(flow).
   void prefetch(std::uint32_t flow) const {
-    if (flow >= flows_) return;
     const std::size_t leaf = first_leaf_ + flow;
     __builtin_prefetch(&blocks_[leaf / kChildren]);
     __builtin_prefetch(&blocks_[parent_of(leaf) / kChildren]);

@@ -27,7 +27,8 @@ void HoldClock::grow(std::size_t flows) {
 void HoldClock::start(std::uint32_t flow, TimePoint now) {
   Row& row = rows_[flow];
   if (row.counts) return;
-  row.times = {};
+  row.limit = row.depth = {};
+  row.passed = {};
   row.counts = true;
   row.until = std::max(row.until, now + limit_clock_ahead_);
   add(row, now, -1);

@@ -115,7 +115,11 @@ class HoldClock {
     if (flow >= rows_.size() || !rows_[flow].counts) return {};
     Row row = rows_[flow];
     end_state(row, now);
-    return row.times;
+    return {.limit = row.limit,
+            .share = row.passed[std::to_underlying(Last::own)],
+            .kept_slot = row.passed[std::to_underlying(Last::kept_slot)],
+            .depth = row.depth,
+            .traffic_class = row.passed[std::to_underlying(Last::other)]};
   }
   void prefetch(std::uint32_t flow) const { __builtin_prefetch(&rows_[flow]); }
 
@@ -136,7 +140,9 @@ class HoldClock {
   // Kept apart from the policy's own flow, which would outgrow its cache line. The beginning of a
   // state takes the time off the state's counter, and its end adds the time.
   struct alignas(64) Row {
-    HoldTimes times;
+    Duration limit = {};
+    Duration depth = {};
+    Totals passed = {};    // what HoldTimes calls share, kept_slot and traffic_class
     TimePoint until = {};  // on the clock of limits
     State state = State::none;
     bool listed = false;  // in fresh_
@@ -162,22 +168,15 @@ class HoldClock {
   void add(Row& row, TimePoint now, int sign) const {
     const Duration time = now.time_since_epoch() * sign;
     if (row.state == State::passed) {
-      add(row, totals_at(now), sign);
+      for (std::size_t last = 0; last < totals_.size(); ++last) {
+        row.passed[last] += totals_[last] * sign;
+      }
+      row.passed[std::to_underlying(last_)] += time;
     } else if (row.state == State::fresh) {
-      row.times.depth += time;
+      row.depth += time;
     } else if (row.state == State::limited) {
-      row.times.limit += time;
+      row.limit += time;
     }
-  }
-  static void add(Row& row, const Totals& totals, int sign) {
-    row.times.share += totals[std::to_underlying(Last::own)] * sign;
-    row.times.kept_slot += totals[std::to_underlying(Last::kept_slot)] * sign;
-    row.times.traffic_class += totals[std::to_underlying(Last::other)] * sign;
-  }
-  [[nodiscard]] Totals totals_at(TimePoint now) const {
-    Totals totals = totals_;
-    totals[std::to_underlying(last_)] += now.time_since_epoch();
-    return totals;
   }
   void pass(Last last, TimePoint now) {
     if (last != last_) {
@@ -185,15 +184,12 @@ class HoldClock {
       totals_[std::to_underlying(last)] -= now.time_since_epoch();
       last_ = last;
     }
-    if (fresh_count_ == 0) return;
-    const Totals totals = totals_at(now);
     for (; fresh_count_ > 0; --fresh_count_) {
       Row& row = rows_[fresh_[fresh_count_ - 1]];
       row.listed = false;
       if (row.state != State::fresh) continue;
-      row.times.depth += now.time_since_epoch();
-      add(row, totals, -1);
-      row.state = State::passed;
+      row.depth += now.time_since_epoch();
+      begin_state(row, State::passed, now);
     }
   }
 

@@ -23,9 +23,10 @@ void RateLimits::leave(User user) {
 }
 
 RateLimits::Limit* RateLimits::find(AppId app, bool make) {
-  if (index(app) >= limits_.size()) {
+  if (!has_row(app)) {
     if (!make) return nullptr;
     limits_.resize(index(app) + 1);
+    rows_ = limits_.size();
   }
   return &limits_[index(app)];
 }
@@ -147,6 +148,15 @@ void RateLimits::give_up(AppId app, User user) {
   if (index(app) < metadata_.size()) metadata_[index(app)].turns.give_up(user);
 }
 
+TimePoint RateLimits::ready_with_operations_at(const Limit& of, const IoRequest& request) const {
+  const TimePoint at = of.operations.ready_at(1);
+  return (of.kinds & kBytes) != 0 ? std::max(at, of.bytes.ready_at(amount(request))) : at;
+}
+
+TimePoint RateLimits::share_in_turn(const IoRequest& head, User user, TimePoint now) {
+  return in_turn(head.app, user, {.share = ready_at(head)}, now);
+}
+
 TimePoint RateLimits::in_turn(AppId app, User user, const Turns::Ready& ready, TimePoint now) {
   if (!limited(app)) return std::max(ready.share, ready.allocated);
   return limits_[index(app)].turns.allowed_at(user, ready, now);
@@ -210,9 +220,7 @@ void RateLimits::take_allocated(IoRequest& request, TimePoint from, TimePoint no
   }
 }
 
-void RateLimits::take(IoRequest& request, User user, TimePoint now) {
-  if (!limited(request.app)) return;
-  Limit& of = limits_[index(request.app)];
+void RateLimits::take_of_each(Limit& of, IoRequest& request, User user, TimePoint now) {
   const TimePoint from = taken_from(of, now);
   if ((of.kinds & kBytes) != 0) of.bytes.take(amount(request), from);
   if ((of.kinds & kOperations) != 0) of.operations.take(1, from);
@@ -234,7 +242,7 @@ void RateLimits::take_more(const IoRequest& request, Bytes size, TimePoint now) 
 
 StatusFields RateLimits::report(AppId app, TimePoint now) const {
   StatusFields fields;
-  if (index(app) >= limits_.size()) return fields;
+  if (!has_row(app)) return fields;
   const Limit& of = limit(app);
   if ((of.kinds & kBytes) != 0) fields.add({.name = "tokens", .value = of.bytes.level(now)});
   if ((of.kinds & kOperations) != 0) {

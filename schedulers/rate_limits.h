@@ -65,7 +65,7 @@ class RateLimits {
   void allocate(AppId app, const Limits& limits, TimePoint now);
   void forget(AppId app);
   [[nodiscard]] bool is_allocated(AppId app) const {
-    return index(app) < allocated_.size() && (limit(app).kinds & kAllocated) != 0;
+    return has_row(app) && (limit(app).kinds & kAllocated) != 0;
   }
   [[nodiscard]] Limits allocated(AppId app) const;
   // How long requests may be held. Users then place the heads of allocated flows again.
@@ -78,11 +78,9 @@ class RateLimits {
   // the earliest arrival in the queue.
   [[nodiscard]] TimePoint passes_at(TimePoint oldest) const { return oldest + pass_after_; }
 
-  [[nodiscard]] bool limited(AppId app) const {
-    return index(app) < limits_.size() && limit(app).kinds != 0;
-  }
+  [[nodiscard]] bool limited(AppId app) const { return has_row(app) && limit(app).kinds != 0; }
   [[nodiscard]] bool limited_by_share(AppId app) const {
-    return index(app) < limits_.size() && (limit(app).kinds & (kBytes | kOperations)) != 0;
+    return has_row(app) && (limit(app).kinds & (kBytes | kOperations)) != 0;
   }
   // When all buckets of the share allow the request; the past for a flow without buckets.
   [[nodiscard]] TimePoint ready_at(const IoRequest& request) const;
@@ -90,8 +88,7 @@ class RateLimits {
   // gives way to another one. The first is for flows that are not allocated. `oldest`: the earliest
   // arrival in the queue.
   [[nodiscard]] TimePoint allowed_at(const IoRequest& head, User user, TimePoint now) {
-    const TimePoint ready = ready_at(head);
-    return users_ > 1 ? in_turn(head.app, user, {.share = ready}, now) : ready;
+    return users_ > 1 ? share_in_turn(head, user, now) : ready_at(head);
   }
   [[nodiscard]] TimePoint allowed_by_both_at(const IoRequest& head, TimePoint oldest, User user,
                                              TimePoint now);
@@ -104,7 +101,7 @@ class RateLimits {
                                        std::string_view by_share, TimePoint now) const;
   // Fetches a flow's limit into the cache.
   void prefetch(std::uint32_t index) const {
-    if (index < limits_.size()) __builtin_prefetch(&limits_[index]);
+    if (index < rows_) __builtin_prefetch(&limits_[index]);
   }
   // The same of all that a coordinator's limits of the flow change.
   void prefetch_all(std::uint32_t index) const {
@@ -116,7 +113,12 @@ class RateLimits {
     if (index < metadata_.size()) __builtin_prefetch(&metadata_[index]);
   }
   // Does nothing for a flow without a limit.
-  void take(IoRequest& request, User user, TimePoint now);
+  void take(IoRequest& request, User user, TimePoint now) {
+    if (!limited(request.app)) return;
+    Limit& of = limits_[index(request.app)];
+    if (of.kinds != kBytes || users_ > 1) return take_of_each(of, request, user, now);
+    of.bytes.take(amount(request), taken_from(of, now));
+  }
   // A request was given more than it took. Does nothing for a flow without a limit of bytes.
   void take_more(const IoRequest& request, Bytes size, TimePoint now);
   // A queue of a limited flow becomes backlogged, or empty; every queue of every user reports it. A
@@ -132,7 +134,7 @@ class RateLimits {
   void restore(AppId app, const SavedState& from, TimePoint now);
 
   // How many flows there is memory for.
-  [[nodiscard]] std::size_t size() const { return limits_.size(); }
+  [[nodiscard]] std::size_t size() const { return rows_; }
   // The rate of the flow's bucket of bytes. REQUIRES: it has one.
   [[nodiscard]] std::uint64_t rate(AppId app) const { return limit(app).bytes.rate(); }
   [[nodiscard]] std::uint64_t burst(AppId app) const { return limit(app).bytes.depth(); }
@@ -167,9 +169,12 @@ class RateLimits {
   };
 
   static std::size_t index(AppId app) { return static_cast<std::size_t>(app); }
+  [[nodiscard]] bool has_row(AppId app) const { return index(app) < rows_; }
   [[nodiscard]] const Limit& limit(AppId app) const { return limits_[index(app)]; }
   // nullptr: the flow has no limit, and is not to get one.
   Limit* find(AppId app, bool make);
+  [[nodiscard, gnu::noinline]] TimePoint share_in_turn(const IoRequest& head, User user,
+                                                       TimePoint now);
   [[nodiscard]] TimePoint in_turn(AppId app, User user, const Turns::Ready& ready, TimePoint now);
   // When the coordinator's limits, except that of metadata operations, allow the request.
   [[nodiscard]] TimePoint most_ready_at(const IoRequest& request) const;
@@ -180,6 +185,10 @@ class RateLimits {
   }
   [[nodiscard]] TimePoint metadata_allowed_at(const IoRequest& head, TimePoint passes, User user,
                                               TimePoint now);
+  // REQUIRES: the flow has a bucket of operations.
+  [[nodiscard]] TimePoint ready_with_operations_at(const Limit& of, const IoRequest& request) const;
+  // From all buckets of the flow, and with users that take turns.
+  void take_of_each(Limit& of, IoRequest& request, User user, TimePoint now);
   void fit_allocated(AppId app, TimePoint now);
   void fit_metadata(AppId app, TimePoint now);
   void take_allocated(IoRequest& request, TimePoint from, TimePoint now);
@@ -197,6 +206,7 @@ class RateLimits {
   std::uint64_t user_set_ = 0;
   std::size_t users_ = 0;
   std::vector<Limit> limits_;
+  std::size_t rows_ = 0;              // limits_.size(), which is a division
   std::vector<Allocated> allocated_;  // by flow, up to the last one that ever had any
   std::vector<Metadata> metadata_;    // likewise
   Duration pass_after_ = kHold / 2;
@@ -205,10 +215,10 @@ class RateLimits {
 inline TimePoint RateLimits::ready_at(const IoRequest& request) const {
   if (!limited(request.app)) return TimePoint::min();
   const Limit& of = limit(request.app);
-  TimePoint at = TimePoint::min();
-  if ((of.kinds & kBytes) != 0) at = of.bytes.ready_at(amount(request));
-  if ((of.kinds & kOperations) != 0) at = std::max(at, of.operations.ready_at(1));
-  return at;
+  if ((of.kinds & kOperations) == 0) {
+    return (of.kinds & kBytes) != 0 ? of.bytes.ready_at(amount(request)) : TimePoint::min();
+  }
+  return ready_with_operations_at(of, request);
 }
 
 }  // namespace vpfs

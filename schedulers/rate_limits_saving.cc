@@ -4,7 +4,7 @@
 namespace vpfs {
 
 void RateLimits::save(AppId app, SavedState& to) {
-  if (index(app) >= limits_.size()) return;
+  if (!has_row(app)) return;
   Limit& limit = limits_[index(app)];
   StateWriter out(to);
   if ((limit.kinds & kBytes) != 0) out("bytes", limit.bytes);
@@ -17,7 +17,7 @@ void RateLimits::save(AppId app, SavedState& to) {
 }
 
 void RateLimits::restore(AppId app, const SavedState& from, TimePoint now) {
-  if (index(app) >= limits_.size()) return;
+  if (!has_row(app)) return;
   Limit& limit = limits_[index(app)];
   StateReader in(from);
   // The rates are the present ones; what is missing in a bucket is as it was.

@@ -27,6 +27,7 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
     controller_.emplace(
         DepthController::Settings{.least = auto_depth->least, .most = auto_depth->most});
     gate_.set_requests(controller_->depth());
+    tells_more_ = true;
   }
   if (settings_.mode == TrafficClasses::Mode::none || settings_.classes.size() < 2) {
     add_class(make_policy(limits_, {.user = user_, .total = totals ? &totals->front() : nullptr}),
@@ -34,6 +35,7 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
     return;
   }
   limits_.share();
+  tells_more_ = true;
   std::uint32_t sum = 0;
   for (const TrafficClasses::Class& each : settings_.classes) sum += each.share;
   const bool strict = settings_.mode == TrafficClasses::Mode::strict;
@@ -55,14 +57,18 @@ void Scheduler::add_class(std::unique_ptr<Policy> policy, std::uint32_t share) {
 }
 
 void Scheduler::enqueue(IoRequest& request, TimePoint now) {
-  // A request may be older than the present classes.
   request.passed_limit = false;
+  if (has_classes()) return enqueue_in_class(request, now);
+  request.traffic_class = 0;
+  classes_.front().policy->enqueue(request, now);
+}
+
+void Scheduler::enqueue_in_class(IoRequest& request, TimePoint now) {
+  // A request may be older than the present classes.
   request.traffic_class = std::min(request.traffic_class, last_index_);
   Class& to = class_of(request);
-  if (has_classes()) {
-    last_class_[std::to_underlying(request.app)] = request.traffic_class;
-    if (to.policy->queued() == 0) to.served = now;
-  }
+  last_class_[std::to_underlying(request.app)] = request.traffic_class;
+  if (to.policy->queued() == 0) to.served = now;
   to.policy->enqueue(request, now);
 }
 
@@ -70,24 +76,34 @@ Scheduler::Decision Scheduler::next(TimePoint now) {
   kept_by_cost_ = false;
   if (!gate_.has_room()) return send_nothing(kNever, now);
   const Choice choice = choose(now);
-  if (choice.head.request == nullptr) {
-    if (controller_) controller_->starved(now);
-    return send_nothing(choice.head.until, now);
-  }
+  if (choice.head.request == nullptr) return starve(choice.head.until, now);
   IoRequest& request = *choice.head.request;
-  if (!gate_.admits(request.cost)) {
+  if (!gate_.has_room_for(request.cost)) {
     kept_by_cost_ = true;
     return send_nothing(kNever, now);
   }
-  Class& from = classes_[choice.index];
-  tell_holds(from, now);
-  if (from.crowds != nullptr) from.crowds->sent(request.cost);
-  from.policy->dispatch(request, now);
   gate_.start(request.cost);
+  if (choice.from->crowds != nullptr) choice.from->crowds->sent(request.cost);
+  if (tells_more_) {
+    send_and_tell(*choice.from, request, now);
+  } else {
+    choice.from->holds->sent(true, now);
+    choice.from->policy->dispatch(request, now);
+  }
   request.sent = now;
+  return {.request = &request};
+}
+
+void Scheduler::send_and_tell(Class& from, IoRequest& request, TimePoint now) {
+  for (Class& each : classes_) each.holds->sent(&each == &from, now);
+  from.policy->dispatch(request, now);
   if (has_classes()) charge(from, request.cost, now);
   if (controller_) controller_->dispatched(gate_.requests(), now);
-  return {.request = &request};
+}
+
+Scheduler::Decision Scheduler::starve(TimePoint until, TimePoint now) {
+  if (controller_) controller_->starved(now);
+  return send_nothing(until, now);
 }
 
 Scheduler::Decision Scheduler::send_nothing(TimePoint until, TimePoint now) {
@@ -100,23 +116,25 @@ Scheduler::Decision Scheduler::send_nothing(TimePoint until, TimePoint now) {
 
 Scheduler::Choice Scheduler::choose(TimePoint now) {
   if (has_classes()) return choose_among_classes(now);
-  Policy& policy = *classes_.front().policy;
-  Choice only = {.head = policy.head(now)};
-  if (only.head.kept_back != nullptr) {
-    gate_.admits(only.head.kept_back->cost) ? classes_.front().holds->kept_back(now)
-                                            : policy.has_no_room(now);
-  }
-  return only;
+  Class& only = classes_.front();
+  const Choice choice = {.head = only.policy->head(now), .from = &only};
+  if (choice.head.kept_back != nullptr) note_kept_back(*choice.head.kept_back, now);
+  return choice;
+}
+
+void Scheduler::note_kept_back(const IoRequest& request, TimePoint now) {
+  const Class& only = classes_.front();
+  gate_.admits(request.cost) ? only.holds->kept_back(now) : only.policy->has_no_room(now);
 }
 
 Scheduler::Choice Scheduler::choose_among_classes(TimePoint now) {
-  Choice best;
-  for (std::size_t i = 0; i < classes_.size(); ++i) {
-    const Policy::Head head = classes_[i].policy->head(now);
+  Choice best = {.from = &classes_.front()};
+  for (Class& each : classes_) {
+    const Policy::Head head = each.policy->head(now);
     best.head.until = std::min(best.head.until, head.until);
     if (head.request == nullptr) continue;
-    if (best.head.request == nullptr || goes_before(classes_[i], classes_[best.index], now)) {
-      best.index = i;
+    if (best.head.request == nullptr || goes_before(each, *best.from, now)) {
+      best.from = &each;
       best.head.request = head.request;
     }
   }
@@ -159,9 +177,14 @@ void Scheduler::charge_beside(Class& one, Cost cost) {
 }
 
 void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
+  gate_.finish(request.cost);
+  if (tells_more_) return complete_and_tell(request, cost, now);
+  classes_.front().policy->complete(request, cost, now);
+}
+
+void Scheduler::complete_and_tell(const IoRequest& request, Cost cost, TimePoint now) {
   Class& of = class_of(request);
   of.policy->complete(request, cost, now);
-  gate_.finish(request.cost);
   if (has_classes() && cost < request.cost) {
     of.start.give_back(of.start.amount_of(request.cost - cost), class_time_,
                        of.policy->queued() > 0);
@@ -285,13 +308,12 @@ WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
   const std::string_view full = gate_.reason(next->cost);
   if (!full.empty()) return {.reason = full};
   if (request == nullptr) return why;
-  if (&of == &classes_[choice.index]) return why;
+  if (&of == choice.from) return why;
   if (settings_.mode == TrafficClasses::Mode::apportion) {
     return {.reason = "traffic classes that had less for their share go first"};
   }
-  return {.reason = &of < &classes_[choice.index]
-                        ? "a traffic class that has waited for too long goes first"
-                        : "a higher traffic class goes first"};
+  return {.reason = &of < choice.from ? "a traffic class that has waited for too long goes first"
+                                      : "a higher traffic class goes first"};
 }
 
 StatusFields Scheduler::report(AppId app, TimePoint now) const {

@@ -181,23 +181,25 @@ class Scheduler {
     TimePoint served = {};         // the last time, or when the class last had nothing queued
   };
   struct Choice {
-    Policy::Head head;
-    std::size_t index = 0;  // of its class
+    Policy::Head head = {};
+    Class* from = nullptr;  // the class of head.request
   };
 
   [[nodiscard]] bool has_classes() const { return last_index_ > 0; }
-  // A request of this class is about to be sent.
-  void tell_holds(const Class& from, TimePoint now) {
-    if (!has_classes()) return from.holds->sent(true, now);
-    for (Class& each : classes_) each.holds->sent(&each == &from, now);
-  }
   [[nodiscard]] Class& class_of(const IoRequest& request) {
     return has_classes() ? classes_[request.traffic_class] : classes_.front();
   }
+  // What a request of the only class seldom needs is out of the way of those that do not.
+  [[gnu::noinline]] void enqueue_in_class(IoRequest& request, TimePoint now);
+  [[gnu::noinline]] void send_and_tell(Class& from, IoRequest& request, TimePoint now);
+  [[gnu::noinline]] void complete_and_tell(const IoRequest& request, Cost cost, TimePoint now);
+  [[gnu::noinline]] void note_kept_back(const IoRequest& request, TimePoint now);
+  // No request may go now, but perhaps at `until`.
+  [[gnu::noinline]] Decision starve(TimePoint until, TimePoint now);
   // Nothing is sent now, but perhaps at `until`.
-  Decision send_nothing(TimePoint until, TimePoint now);
+  [[gnu::noinline]] Decision send_nothing(TimePoint until, TimePoint now);
   [[nodiscard]] Choice choose(TimePoint now);
-  [[nodiscard]] Choice choose_among_classes(TimePoint now);
+  [[nodiscard, gnu::noinline]] Choice choose_among_classes(TimePoint now);
   [[nodiscard]] bool goes_before(const Class& one, const Class& earlier, TimePoint now) const;
   [[nodiscard]] bool starves(const Class& one, TimePoint now) const;
   void charge(Class& one, Cost cost, TimePoint now);
@@ -206,6 +208,8 @@ class Scheduler {
 
   DepthGate gate_;
   bool kept_by_cost_ = false;  // at the last next(): there was a slot, but the cost was too much
+  // Classes or a controller are told of each request that is sent, and of its end.
+  bool tells_more_ = false;
   std::unique_ptr<RateLimits> own_limits_;  // nothing: shared
   RateLimits& limits_;
   RateLimits::User user_;

@@ -21,6 +21,15 @@ TokenBucket::Span TokenBucket::time_of(Wide parts) const {
           .remainder = static_cast<std::uint64_t>(parts - quotient * rate())};
 }
 
+TimePoint TokenBucket::many_ready_at(std::uint64_t missing) const {
+  const Span rest = time_of(Wide{missing} * kNanosecondsPerSecond + before_full());
+  return TimePoint(Duration(full_up() - rest.nanoseconds));
+}
+
+void TokenBucket::take_many(std::uint64_t tokens, TimePoint from) {
+  add(time_of(Wide{tokens} * kNanosecondsPerSecond + remainder_), from);
+}
+
 Wide TokenBucket::missing_parts(TimePoint now) const {
   const std::int64_t time = full_at_ - nanoseconds(now);
   return time < 0 ? 0 : Wide(time) * rate() + remainder_;

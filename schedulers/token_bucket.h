@@ -64,9 +64,20 @@ class TokenBucket {
     std::int64_t nanoseconds;
     std::uint64_t remainder;  // of a nanosecond, in parts of rate
   };
-  // How long `tokens` take to come, with `remainder` parts more; at most 2^60 ns.
-  [[nodiscard]] Span time_for(std::uint64_t tokens, std::uint64_t remainder) const;
+  // How long `tokens`, fewer than kFewTokens, take to come, with `remainder` parts more; at most
+  // 2^60 ns.
+  [[nodiscard]] Span time_for_few(std::uint64_t tokens, std::uint64_t remainder) const;
   [[nodiscard]] Span time_of(Wide parts) const;
+  // The rest of ready_at() and take() for kFewTokens or more. These are apart so that the former
+  // need few registers.
+  [[nodiscard]] TimePoint many_ready_at(std::uint64_t missing) const;
+  void take_many(std::uint64_t tokens, TimePoint from);
+  void add(Span time, TimePoint from);
+  // The bucket is full at full_up() - before_full() / rate. Rounded up, no time is too early.
+  [[nodiscard]] std::int64_t full_up() const { return full_at_ + (remainder_ > 0 ? 1 : 0); }
+  [[nodiscard]] std::uint64_t before_full() const {
+    return remainder_ > 0 ? rate() - remainder_ : 0;
+  }
   [[nodiscard]] static std::int64_t nanoseconds(TimePoint time) {
     return time.time_since_epoch().count();
   }
@@ -81,23 +92,18 @@ class TokenBucket {
 };
 
 // These are called for each request.
-inline TokenBucket::Span TokenBucket::time_for(std::uint64_t tokens,
-                                               std::uint64_t remainder) const {
-  if (tokens < kFewTokens) {
-    const Divider::Result exact = rate_.divide(tokens * kNanosecondsPerSecond + remainder);
-    if (exact.quotient >= kLongest) return {.nanoseconds = kLongest, .remainder = 0};
-    return {.nanoseconds = static_cast<std::int64_t>(exact.quotient), .remainder = exact.remainder};
-  }
-  return time_of(Wide{tokens} * kNanosecondsPerSecond + remainder);
+inline TokenBucket::Span TokenBucket::time_for_few(std::uint64_t tokens,
+                                                   std::uint64_t remainder) const {
+  const Divider::Result exact = rate_.divide(tokens * kNanosecondsPerSecond + remainder);
+  if (exact.quotient >= kLongest) return {.nanoseconds = kLongest, .remainder = 0};
+  return {.nanoseconds = static_cast<std::int64_t>(exact.quotient), .remainder = exact.remainder};
 }
 
 inline TimePoint TokenBucket::ready_at(std::uint64_t tokens) const {
-  // The time when it is full, less the time for the rest; rounded so that it is never too early.
-  const std::int64_t full_at = full_at_ + (remainder_ > 0 ? 1 : 0);
-  if (tokens >= depth_) return TimePoint(Duration(full_at));
-  const std::uint64_t before_full = remainder_ > 0 ? rate() - remainder_ : 0;
-  const Span rest = time_for(depth_ - tokens, before_full);
-  return TimePoint(Duration(full_at - rest.nanoseconds));
+  if (tokens >= depth_) return TimePoint(Duration(full_up()));
+  const std::uint64_t missing = depth_ - tokens;
+  if (missing >= kFewTokens) return many_ready_at(missing);
+  return TimePoint(Duration(full_up() - time_for_few(missing, before_full()).nanoseconds));
 }
 
 inline void TokenBucket::take(std::uint64_t tokens, TimePoint from) {
@@ -105,7 +111,11 @@ inline void TokenBucket::take(std::uint64_t tokens, TimePoint from) {
     full_at_ = nanoseconds(from);
     remainder_ = 0;
   }
-  const Span more = time_for(tokens, remainder_);
+  if (tokens >= kFewTokens) return take_many(tokens, from);
+  add(time_for_few(tokens, remainder_), from);
+}
+
+inline void TokenBucket::add(Span more, TimePoint from) {
   full_at_ += more.nanoseconds;
   remainder_ = more.remainder;
   const std::int64_t latest = nanoseconds(from) + std::int64_t{kLongest};

@@ -223,17 +223,13 @@ void Edf::place(std::uint32_t index, TimePoint now) {
   } else {
     flows_.holds().wait_for_turn(index, now);
   }
-  const FlowTournament::Key entry = {.tag = time_tag(key), .order = request.order};
-  for (FlowTournament* each : {&started_, &later_, &others_}) {
-    if (each != heap) each->erase(index);
-  }
-  heap->put(index, entry);
+  if (flow.heap != heap) take_out(flow, index);
+  flow.heap = heap;
+  heap->put(index, {.tag = time_tag(key), .order = request.order});
 }
 
-void Edf::take_out(std::uint32_t index) {
-  for (FlowTournament* heap : {&started_, &later_, &others_}) {
-    heap->erase(index);
-  }
+void Edf::take_out(Flow& flow, std::uint32_t index) {
+  if (flow.heap != nullptr) std::exchange(flow.heap, nullptr)->take_out(index);
 }
 
 void Edf::set_shift(Duration shift) {
@@ -282,7 +278,7 @@ void Edf::dispatch(IoRequest& request, TimePoint now) {
   request.tag = time_tag(deadline);
   flows_.dispatch(flow, request, now);
   if (flow.queue.empty()) {
-    take_out(index);
+    take_out(flow, index);
   } else {
     place(index, now);
   }
@@ -331,7 +327,7 @@ void Edf::withdraw(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
   const bool was_head = flows_.withdraw(flow, request, now);
   if (flow.queue.empty()) {
-    take_out(index);
+    take_out(flow, index);
   } else if (was_head) {
     place(index, now);
   }

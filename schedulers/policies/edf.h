@@ -87,7 +87,8 @@ class Edf final : public Policy {
     TimePoint since = {};   // on the clock of starts: no request starts earlier
     std::uint64_t misses = 0;
     Duration worst_tardiness = {};
-    TimePoint promised_until = {};  // the promise ends then
+    TimePoint promised_until = {};   // the promise ends then
+    FlowTournament* heap = nullptr;  // that has the flow; nothing is queued: none
     bool promised = false;
 
     [[nodiscard]] bool has_deadlines() const { return promised || target > Duration::zero(); }
@@ -103,7 +104,7 @@ class Edf final : public Policy {
   void end_promise(std::uint32_t index);
   void end_past_promises(TimePoint now);
   void place(std::uint32_t index, TimePoint now);
-  void take_out(std::uint32_t index);
+  void take_out(Flow& flow, std::uint32_t index);
   void start_due(TimePoint now);
   void set_shift(Duration shift);
   void rebase(TimePoint now);

@@ -310,7 +310,7 @@ void Sfq::prefetch_constrained(std::uint32_t index) const {
   limits_.prefetch(index);
   minimums_.prefetch(index);
   order_.prefetch(index);
-  limited_.prefetch(index);
+  if (limited_.has_place_for(index)) limited_.prefetch(index);
 }
 
 void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {

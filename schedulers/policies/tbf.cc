@@ -113,20 +113,20 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
 
 void Tbf::put_into_ready(Flow& flow, std::uint32_t index, FlowTournament::Key key, TimePoint now) {
   flows_.holds().wait_for_turn(index, now);
-  if (std::exchange(flow.is_waiting, false)) waiting_.erase(index);
+  if (std::exchange(flow.is_waiting, false)) waiting_.take_out(index);
   flow.is_ready = true;
   ready_.put(index, key);
 }
 
 void Tbf::put_into_waiting(Flow& flow, std::uint32_t index, FlowTournament::Key key) {
-  if (std::exchange(flow.is_ready, false)) ready_.erase(index);
+  if (std::exchange(flow.is_ready, false)) ready_.take_out(index);
   flow.is_waiting = true;
   waiting_.put(index, key);
 }
 
 void Tbf::take_out(Flow& flow, std::uint32_t index) {
-  if (std::exchange(flow.is_ready, false)) ready_.erase(index);
-  if (std::exchange(flow.is_waiting, false)) waiting_.erase(index);
+  if (std::exchange(flow.is_ready, false)) ready_.take_out(index);
+  if (std::exchange(flow.is_waiting, false)) waiting_.take_out(index);
 }
 
 void Tbf::enqueue(IoRequest& request, TimePoint now) {
