@@ -115,7 +115,6 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   const bool as_expected =
       anticipation_ && anticipation_->arrived(index, flow.account.queued + flow.account.outstanding,
                                               flow, order_.behind(flow), now);
-  if (!order_.empty()) prefetch_after(order_.top());
   if (joined != Joined::as_head) {
     // A late request lets the head of an allocated flow, or of one in debt, pass earlier.
     if (joined == Joined::late && (flow.in_debt || limits_.is_allocated(request.app))) {
@@ -199,6 +198,7 @@ void Sfq::allow_due(TimePoint now) {
     }
     limited_.erase(index);
     place(index, now);
+    prefetch_to_be_due(index);
   }
 }
 
@@ -255,7 +255,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     place(index, now);
   }
   if (order_.needs_rebase()) rebase();
-  prefetch_next();
+  prefetch_next(index);
 }
 
 void Sfq::charge_constrained(Flow& flow, std::uint32_t index, IoRequest& request, TimePoint now) {
@@ -289,20 +289,32 @@ void Sfq::end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoin
 
 // Fetches what a dispatch() of the flow's head will touch beside it.
 void Sfq::prefetch_after(std::uint32_t index) const {
-  const IoRequest* const second = flows_[index].queue.front()->next_queued;
-  second != nullptr ? __builtin_prefetch(second) : crowds_.prefetch(index);
+  const IoRequest* const head = flows_[index].queue.front();
+  if (head == nullptr) return;
+  head->next_queued != nullptr ? __builtin_prefetch(head->next_queued) : crowds_.prefetch(index);
 }
 
-// Fetches the rows that the next dispatch() will touch.
-void Sfq::prefetch_next() const {
-  if (!limited_.empty()) prefetch_constrained(limited_.top());
-  if (!minimums_.by_time().empty()) prefetch_constrained(minimums_.top());
-  if (order_.empty()) return;
-  const std::uint32_t next = order_.top();
+// Fetches what dispatch() will touch for flows that come soon: the row of one, the head of the one
+// whose row is there, and what is behind the head that is there.
+void Sfq::prefetch_next(std::uint32_t sent) {
+  const FlowTournament& by = by_minimum_ ? minimums_.by_time() : order_.ready();
+  if (by.empty()) return;
+  prefetch_after(with_head_);
+  flows_.prefetch_head(with_row_);
+  with_head_ = with_row_;
+  const std::uint32_t next = with_row_ = by.coming_after(sent);
   if (anticipation_) anticipation_->prefetch(next);
   if (limits_.size() > 0) return prefetch_constrained(next);
   flows_.prefetch(next);
   order_.prefetch(next);
+}
+
+// The same for flows whose limit allows their head soon.
+void Sfq::prefetch_to_be_due(std::uint32_t due) {
+  if (limited_.empty()) return;
+  flows_.prefetch_head(due_with_row_);
+  due_with_row_ = limited_.coming_after(due);
+  prefetch_constrained(due_with_row_);
 }
 
 void Sfq::prefetch_constrained(std::uint32_t index) const {

@@ -130,7 +130,8 @@ class Sfq final : public Policy {
   // It has nothing queued any more. `is_at_server`: something else of it is at the server.
   void end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoint now);
   void prefetch_after(std::uint32_t index) const;
-  void prefetch_next() const;
+  void prefetch_next(std::uint32_t sent);
+  void prefetch_to_be_due(std::uint32_t due);
   void prefetch_constrained(std::uint32_t index) const;
 
   // Moves S and v for a request that is sent, and takes it off what limits and minimums allow.
@@ -222,6 +223,10 @@ class Sfq final : public Policy {
   CrowdClock crowds_;
   std::size_t outstanding_ = 0;
   bool by_minimum_ = false;  // the last answer of head()
+  // Flows that come soon: whose row, and whose head as well, was fetched.
+  std::uint32_t with_row_ = 0;
+  std::uint32_t with_head_ = 0;
+  std::uint32_t due_with_row_ = 0;
 };
 
 }  // namespace vpfs

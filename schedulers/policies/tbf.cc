@@ -132,7 +132,6 @@ void Tbf::take_out(Flow& flow, std::uint32_t index) {
 void Tbf::enqueue(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
   const Joined joined = flows_.push_back(flow, request);
-  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   // A late request of an allocated flow lets the head pass earlier.
   const bool matters = joined == Joined::late && limits_.is_allocated(request.app);
   if (joined != Joined::as_head && !matters) return;
@@ -140,9 +139,15 @@ void Tbf::enqueue(IoRequest& request, TimePoint now) {
   place(std::to_underlying(request.app), now);
 }
 
+void Tbf::place_due(TimePoint now) {
+  const std::uint32_t index = waiting_.top();
+  place(index, now);
+  prefetch_to_be_due(index);
+}
+
 Policy::Head Tbf::head(TimePoint now) {
   for (;;) {
-    while (!waiting_.empty() && time_of(waiting_.top_tag()) <= now) place(waiting_.top(), now);
+    while (!waiting_.empty() && time_of(waiting_.top_tag()) <= now) place_due(now);
     if (ready_.empty()) return {.until = waiting_.empty() ? kNever : time_of(waiting_.top_tag())};
     IoRequest& request = *flows_[ready_.top()].queue.front();
     if (!limits_.may_have_changed() || allowed_at(ready_.top(), now) <= now) {
@@ -175,7 +180,7 @@ void Tbf::leave(IoRequest& request, TimePoint now) {
     take_out(flow, index);
     if (flow.in_backlog) tell_backlog(index, now);
   }
-  prefetch_next();
+  prefetch_to_be_sent(index);
 }
 
 void Tbf::prefetch_all_of(std::uint32_t index) const {
@@ -185,10 +190,24 @@ void Tbf::prefetch_all_of(std::uint32_t index) const {
   waiting_.prefetch(index);
 }
 
-// Fetches the rows of the flows that are sent and become due next.
-void Tbf::prefetch_next() const {
-  if (!ready_.empty()) prefetch_all_of(ready_.top());
-  if (!waiting_.empty()) prefetch_all_of(waiting_.top());
+// Fetches what dispatch() will touch for flows that come soon: the rows of one, the head of the one
+// whose rows are there, and what is behind the head that is there.
+void Tbf::prefetch_to_be_sent(std::uint32_t sent) {
+  if (ready_.empty()) return;
+  const IoRequest* const head = flows_[with_head_].queue.front();
+  if (head != nullptr) __builtin_prefetch(head->next_queued);
+  flows_.prefetch_head(with_rows_);
+  with_head_ = with_rows_;
+  with_rows_ = ready_.coming_after(sent);
+  prefetch_all_of(with_rows_);
+}
+
+// The same for flows that become due.
+void Tbf::prefetch_to_be_due(std::uint32_t due) {
+  if (waiting_.empty()) return;
+  flows_.prefetch_head(due_with_rows_);
+  due_with_rows_ = waiting_.coming_after(due);
+  prefetch_all_of(due_with_rows_);
 }
 
 void Tbf::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {

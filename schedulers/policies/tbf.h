@@ -92,7 +92,9 @@ class Tbf final : public Policy {
   void put_into_waiting(Flow& flow, std::uint32_t index, FlowTournament::Key key);
   void take_out(Flow& flow, std::uint32_t index);
   void prefetch_all_of(std::uint32_t index) const;
-  void prefetch_next() const;
+  void prefetch_to_be_sent(std::uint32_t sent);
+  void prefetch_to_be_due(std::uint32_t due);
+  void place_due(TimePoint now);
   void tell_backlog(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
 
@@ -103,6 +105,10 @@ class Tbf final : public Policy {
   FlowTournament
       ready_;  // due classes by rank and deadline, then classes without a limit by arrival
   FlowTournament waiting_;  // the other backlogged classes by deadline
+  // Flows that come soon: whose rows, and whose head as well, were fetched into the cache.
+  std::uint32_t with_rows_ = 0;
+  std::uint32_t with_head_ = 0;
+  std::uint32_t due_with_rows_ = 0;
 };
 
 }  // namespace vpfs

@@ -30,6 +30,7 @@ TEST(DepthGate, AdmitsUpToTheDepthInCost) {
 
 TEST(DepthGate, OneRequestAlwaysPassesWhenNothingIsOutstanding) {
   DepthGate gate({.requests = 0, .cost = 0});
+  EXPECT_EQ(gate.depth().requests, 1U);
   EXPECT_TRUE(gate.admits(kMaxCost));
   gate.start(kMaxCost);
   EXPECT_FALSE(gate.admits(1));

@@ -50,5 +50,60 @@ TEST(FlowTournament, TopIsAlwaysTheSmallestKey) {
   }
 }
 
+// All flows in, each of which goes behind the others when it was first.
+class Rounds {
+ public:
+  explicit Rounds(std::uint32_t flows) {
+    tournament_.grow(flows);
+    for (std::uint32_t flow = 0; flow < flows; ++flow) put_back(flow);
+  }
+  // Returns the flow that was first.
+  std::uint32_t go_on() {
+    const std::uint32_t first = tournament_.top();
+    put_back(first);
+    return first;
+  }
+  [[nodiscard]] const FlowTournament& tournament() const { return tournament_; }
+
+ private:
+  void put_back(std::uint32_t flow) {
+    tournament_.put(flow, {.tag = ++order_ * 100 + random_() % 1'000'000, .order = order_});
+  }
+
+  FlowTournament tournament_;
+  std::uint64_t order_ = 0;
+  std::mt19937_64 random_{1};
+};
+
+TEST(FlowTournament, OfManyFlowsItTellsEachSomeTurnsBeforeItIsFirst) {
+  Rounds rounds(20'000);
+  std::map<std::uint32_t, int> told_at;
+  int told_early = 0;
+  constexpr int kTurns = 10'000;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const auto told = told_at.find(rounds.tournament().top());
+    if (told != told_at.end() && turn - told->second >= 3) ++told_early;
+    const std::uint32_t first = rounds.go_on();
+    told_at.emplace(rounds.tournament().coming_after(first), turn);
+    told_at.erase(first);
+  }
+  EXPECT_GT(told_early, kTurns * 3 / 4);
+}
+
+TEST(FlowTournament, OfFewFlowsItTellsTheFirst) {
+  Rounds rounds(100);
+  for (int turn = 0; turn < 1000; ++turn) {
+    const std::uint32_t first = rounds.go_on();
+    ASSERT_EQ(rounds.tournament().coming_after(first), rounds.tournament().top());
+  }
+}
+
+TEST(FlowTournament, WhereAPartHasNoFlowTheFirstOfAllComes) {
+  FlowTournament tournament;
+  tournament.grow(20'000);
+  tournament.put(19'999, {.tag = 7, .order = 1});
+  EXPECT_EQ(tournament.coming_after(0), 19'999U);
+}
+
 }  // namespace
 }  // namespace vpfs
