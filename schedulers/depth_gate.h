@@ -35,12 +35,13 @@ class DepthGate {
 
   // Whether a request may pass if its cost allows it.
   [[nodiscard]] bool has_room() const { return requests() < depth_.requests; }
-  [[nodiscard]] bool has_room_for(Cost cost) const {
+  // Whether its cost allows a request to pass, whatever the number of requests is.
+  [[nodiscard]] bool cost_fits(Cost cost) const {
     if (requests() == 0) return true;
     const Cost sum = mine_.cost + before_.cost;
     return sum <= depth_.cost && counted(cost) <= depth_.cost - sum;
   }
-  [[nodiscard]] bool admits(Cost cost) const { return has_room() && has_room_for(cost); }
+  [[nodiscard]] bool admits(Cost cost) const { return has_room() && cost_fits(cost); }
   // REQUIRES: admits(cost), so the sum of costs never overflows.
   void start(Cost cost) {
     ++mine_.requests;

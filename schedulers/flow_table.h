@@ -98,6 +98,13 @@ class FlowTable {
     holds_.prefetch(index);
   }
   void prefetch_head(std::uint32_t index) const { __builtin_prefetch(flows_[index].queue.front()); }
+  // Fetches the request behind the head, which is in the cache. False: there is none.
+  bool prefetch_behind_head(std::uint32_t index) const {
+    const IoRequest* const head = flows_[index].queue.front();
+    if (head == nullptr || head->next_queued == nullptr) return false;
+    __builtin_prefetch(head->next_queued);
+    return true;
+  }
 
   [[nodiscard]] std::size_t queued() const { return queued_; }
   [[nodiscard]] FlowState state(AppId app) const {

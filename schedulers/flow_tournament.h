@@ -29,15 +29,15 @@ class FlowTournament {
   // The flow with the smallest key, and its tag. REQUIRES (both): not empty.
   [[nodiscard]] std::uint32_t top() const { return first_.flow(); }
   [[nodiscard]] std::uint64_t top_tag() const { return first_.tag; }
-  // A flow that comes soon, now that `flow` is no longer the first, so that what it will need is
-  // fetched into the cache. That takes as long as some other flows need. So of many flows this is
-  // the first one among the part of them that `flow` is in, a sixteenth; it most often comes after
-  // others. Few flows are near enough to fetch what is needed next. REQUIRES: not empty, and grow()
-  // was called for `flow`.
+  // Whether there are so many flows that a cache does not keep what all of them need.
+  [[nodiscard]] bool has_many() const { return flows_ >= kManyFlows; }
+  // A flow that comes soon, now that `flow` is no longer the first: the first one among those below
+  // the same node of the third level under the root. Others most often go before it, so there is
+  // time to fetch what it needs into the cache. REQUIRES: has_many(), has_place_for(flow), not
+  // empty.
   [[nodiscard]] std::uint32_t coming_after(std::uint32_t flow) const {
-    if (flows_ < kManyFlows) return top();
     std::size_t place = first_leaf_ + flow;
-    while (place >= kEndOfParts) place = parent_of(place);
+    while (place >= kEndOfThirdLevel) place = parent_of(place);
     return at(place).is_nobody() ? top() : at(place).flow();
   }
   // Whether grow() was called for the flow.
@@ -81,9 +81,9 @@ class FlowTournament {
     Entry entries[kChildren];
   };
   static constexpr std::size_t kRoot = kChildren - 1;
-  static constexpr std::size_t kManyFlows = 4096;  // a cache does not keep what all of them need
-  // The root has 4 children and 16 grandchildren.
-  static constexpr std::size_t kEndOfParts = kRoot + 1 + kChildren + kChildren * kChildren;
+  static constexpr std::size_t kEndOfThirdLevel =
+      kRoot + 1 + kChildren + kChildren * kChildren + kChildren * kChildren * kChildren;
+  static constexpr std::size_t kManyFlows = 4096;
 
   static constexpr std::size_t parent_of(std::size_t place) { return place / kChildren + 2; }
 

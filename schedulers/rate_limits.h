@@ -187,7 +187,7 @@ class RateLimits {
                                               TimePoint now);
   // REQUIRES: the flow has a bucket of operations.
   [[nodiscard]] TimePoint ready_with_operations_at(const Limit& of, const IoRequest& request) const;
-  // From all buckets of the flow, and with users that take turns.
+  // take() of a flow with several buckets, or among users that take turns.
   void take_of_each(Limit& of, IoRequest& request, User user, TimePoint now);
   void fit_allocated(AppId app, TimePoint now);
   void fit_metadata(AppId app, TimePoint now);

@@ -76,9 +76,9 @@ Scheduler::Decision Scheduler::next(TimePoint now) {
   kept_by_cost_ = false;
   if (!gate_.has_room()) return send_nothing(kNever, now);
   const Choice choice = choose(now);
-  if (choice.head.request == nullptr) return starve(choice.head.until, now);
+  if (choice.head.request == nullptr) return none_may_go(choice.head.until, now);
   IoRequest& request = *choice.head.request;
-  if (!gate_.has_room_for(request.cost)) {
+  if (!gate_.cost_fits(request.cost)) {
     kept_by_cost_ = true;
     return send_nothing(kNever, now);
   }
@@ -101,7 +101,7 @@ void Scheduler::send_and_tell(Class& from, IoRequest& request, TimePoint now) {
   if (controller_) controller_->dispatched(gate_.requests(), now);
 }
 
-Scheduler::Decision Scheduler::starve(TimePoint until, TimePoint now) {
+Scheduler::Decision Scheduler::none_may_go(TimePoint until, TimePoint now) {
   if (controller_) controller_->starved(now);
   return send_nothing(until, now);
 }

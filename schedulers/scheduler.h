@@ -182,21 +182,21 @@ class Scheduler {
   };
   struct Choice {
     Policy::Head head = {};
-    Class* from = nullptr;  // the class of head.request
+    Class* from = nullptr;  // the class of head.request, if there is one
   };
 
   [[nodiscard]] bool has_classes() const { return last_index_ > 0; }
   [[nodiscard]] Class& class_of(const IoRequest& request) {
     return has_classes() ? classes_[request.traffic_class] : classes_.front();
   }
-  // What a request of the only class seldom needs is out of the way of those that do not.
+  // Apart from the path of a request of the only class, which seldom needs them.
   [[gnu::noinline]] void enqueue_in_class(IoRequest& request, TimePoint now);
   [[gnu::noinline]] void send_and_tell(Class& from, IoRequest& request, TimePoint now);
   [[gnu::noinline]] void complete_and_tell(const IoRequest& request, Cost cost, TimePoint now);
   [[gnu::noinline]] void note_kept_back(const IoRequest& request, TimePoint now);
-  // No request may go now, but perhaps at `until`.
-  [[gnu::noinline]] Decision starve(TimePoint until, TimePoint now);
-  // Nothing is sent now, but perhaps at `until`.
+  // The policies let no request go before `until`, so the data server may run dry.
+  [[gnu::noinline]] Decision none_may_go(TimePoint until, TimePoint now);
+  // Whatever the reason is, nothing is sent before `until`.
   [[gnu::noinline]] Decision send_nothing(TimePoint until, TimePoint now);
   [[nodiscard]] Choice choose(TimePoint now);
   [[nodiscard, gnu::noinline]] Choice choose_among_classes(TimePoint now);

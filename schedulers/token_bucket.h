@@ -68,8 +68,8 @@ class TokenBucket {
   // 2^60 ns.
   [[nodiscard]] Span time_for_few(std::uint64_t tokens, std::uint64_t remainder) const;
   [[nodiscard]] Span time_of(Wide parts) const;
-  // The rest of ready_at() and take() for kFewTokens or more. These are apart so that the former
-  // need few registers.
+  // What ready_at() and take() do for kFewTokens or more. It is apart from them so that they need
+  // few registers for fewer tokens.
   [[nodiscard]] TimePoint many_ready_at(std::uint64_t missing) const;
   void take_many(std::uint64_t tokens, TimePoint from);
   void add(Span time, TimePoint from);

@@ -54,6 +54,7 @@ class Edf final : public Policy {
 
   // `ahead`: see Admission.
   Edf(const EdfSettings& settings, Cost ahead);
+  Edf(const Edf&) = delete;  // flows refer to its heaps
 
   void enqueue(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Head head(TimePoint now) override;
@@ -88,7 +89,7 @@ class Edf final : public Policy {
     std::uint64_t misses = 0;
     Duration worst_tardiness = {};
     TimePoint promised_until = {};   // the promise ends then
-    FlowTournament* heap = nullptr;  // that has the flow; nothing is queued: none
+    FlowTournament* heap = nullptr;  // the one that has the flow; nullptr while nothing is queued
     bool promised = false;
 
     [[nodiscard]] bool has_deadlines() const { return promised || target > Duration::zero(); }

@@ -198,7 +198,8 @@ void Sfq::allow_due(TimePoint now) {
     }
     limited_.erase(index);
     place(index, now);
-    prefetch_to_be_due(index);
+    next_due_.after(index, limited_, flows_,
+                    [this](std::uint32_t flow) { prefetch_rows_of(flow); });
   }
 }
 
@@ -255,7 +256,10 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     place(index, now);
   }
   if (order_.needs_rebase()) rebase();
-  prefetch_next(index);
+  const FlowTournament& served_by = by_minimum_ ? minimums_.by_time() : order_.ready();
+  next_sent_.after(
+      index, served_by, flows_, [this](std::uint32_t flow) { prefetch_rows_of(flow); },
+      [this](std::uint32_t flow) { crowds_.prefetch(flow); });
 }
 
 void Sfq::charge_constrained(Flow& flow, std::uint32_t index, IoRequest& request, TimePoint now) {
@@ -287,41 +291,14 @@ void Sfq::end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoin
   if (flow.in_backlog) tell_backlog(flow, index, now);
 }
 
-// Fetches what a dispatch() of the flow's head will touch beside it.
-void Sfq::prefetch_after(std::uint32_t index) const {
-  const IoRequest* const head = flows_[index].queue.front();
-  if (head == nullptr) return;
-  head->next_queued != nullptr ? __builtin_prefetch(head->next_queued) : crowds_.prefetch(index);
-}
-
-// Fetches what dispatch() will touch for flows that come soon: the row of one, the head of the one
-// whose row is there, and what is behind the head that is there.
-void Sfq::prefetch_next(std::uint32_t sent) {
-  const FlowTournament& by = by_minimum_ ? minimums_.by_time() : order_.ready();
-  if (by.empty()) return;
-  prefetch_after(with_head_);
-  flows_.prefetch_head(with_row_);
-  with_head_ = with_row_;
-  const std::uint32_t next = with_row_ = by.coming_after(sent);
-  if (anticipation_) anticipation_->prefetch(next);
-  if (limits_.size() > 0) return prefetch_constrained(next);
-  flows_.prefetch(next);
-  order_.prefetch(next);
-}
-
-// The same for flows whose limit allows their head soon.
-void Sfq::prefetch_to_be_due(std::uint32_t due) {
-  if (limited_.empty()) return;
-  flows_.prefetch_head(due_with_row_);
-  due_with_row_ = limited_.coming_after(due);
-  prefetch_constrained(due_with_row_);
-}
-
-void Sfq::prefetch_constrained(std::uint32_t index) const {
+// Fetches all rows that dispatch() will touch for the head of a flow.
+void Sfq::prefetch_rows_of(std::uint32_t index) const {
   flows_.prefetch(index);
+  order_.prefetch(index);
+  if (anticipation_) anticipation_->prefetch(index);
+  if (limits_.size() == 0) return;
   limits_.prefetch(index);
   minimums_.prefetch(index);
-  order_.prefetch(index);
   if (limited_.has_place_for(index)) limited_.prefetch(index);
 }
 

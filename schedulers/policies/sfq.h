@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "schedulers/crowd_clock.h"
+#include "schedulers/fetch_ahead.h"
 #include "schedulers/flow_table.h"
 #include "schedulers/flow_tournament.h"
 #include "schedulers/policies/anticipation.h"
@@ -129,10 +130,7 @@ class Sfq final : public Policy {
   }
   // It has nothing queued any more. `is_at_server`: something else of it is at the server.
   void end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoint now);
-  void prefetch_after(std::uint32_t index) const;
-  void prefetch_next(std::uint32_t sent);
-  void prefetch_to_be_due(std::uint32_t due);
-  void prefetch_constrained(std::uint32_t index) const;
+  void prefetch_rows_of(std::uint32_t index) const;
 
   // Moves S and v for a request that is sent, and takes it off what limits and minimums allow.
   void charge_constrained(Flow& flow, std::uint32_t index, IoRequest& request, TimePoint now);
@@ -223,10 +221,8 @@ class Sfq final : public Policy {
   CrowdClock crowds_;
   std::size_t outstanding_ = 0;
   bool by_minimum_ = false;  // the last answer of head()
-  // Flows that come soon: whose row, and whose head as well, was fetched.
-  std::uint32_t with_row_ = 0;
-  std::uint32_t with_head_ = 0;
-  std::uint32_t due_with_row_ = 0;
+  FetchAhead next_sent_;     // by the order, or by minimums
+  FetchAhead next_due_;      // by limits
 };
 
 }  // namespace vpfs

@@ -142,7 +142,7 @@ void Tbf::enqueue(IoRequest& request, TimePoint now) {
 void Tbf::place_due(TimePoint now) {
   const std::uint32_t index = waiting_.top();
   place(index, now);
-  prefetch_to_be_due(index);
+  next_due_.after(index, waiting_, flows_, [this](std::uint32_t flow) { prefetch_rows_of(flow); });
 }
 
 Policy::Head Tbf::head(TimePoint now) {
@@ -180,34 +180,16 @@ void Tbf::leave(IoRequest& request, TimePoint now) {
     take_out(flow, index);
     if (flow.in_backlog) tell_backlog(index, now);
   }
-  prefetch_to_be_sent(index);
+  // If none is ready, its owner may have sent the one that waits for the shortest time.
+  next_sent_.after(index, ready_.empty() ? waiting_ : ready_, flows_,
+                   [this](std::uint32_t flow) { prefetch_rows_of(flow); });
 }
 
-void Tbf::prefetch_all_of(std::uint32_t index) const {
+void Tbf::prefetch_rows_of(std::uint32_t index) const {
   flows_.prefetch(index);
   limits_.prefetch(index);
   ready_.prefetch(index);
   waiting_.prefetch(index);
-}
-
-// Fetches what dispatch() will touch for flows that come soon: the rows of one, the head of the one
-// whose rows are there, and what is behind the head that is there.
-void Tbf::prefetch_to_be_sent(std::uint32_t sent) {
-  if (ready_.empty()) return;
-  const IoRequest* const head = flows_[with_head_].queue.front();
-  if (head != nullptr) __builtin_prefetch(head->next_queued);
-  flows_.prefetch_head(with_rows_);
-  with_head_ = with_rows_;
-  with_rows_ = ready_.coming_after(sent);
-  prefetch_all_of(with_rows_);
-}
-
-// The same for flows that become due.
-void Tbf::prefetch_to_be_due(std::uint32_t due) {
-  if (waiting_.empty()) return;
-  flows_.prefetch_head(due_with_rows_);
-  due_with_rows_ = waiting_.coming_after(due);
-  prefetch_all_of(due_with_rows_);
 }
 
 void Tbf::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedulers/fetch_ahead.h"
 #include "schedulers/flow_table.h"
 #include "schedulers/flow_tournament.h"
 #include "schedulers/policy.h"
@@ -91,9 +92,7 @@ class Tbf final : public Policy {
   void put_into_ready(Flow& flow, std::uint32_t index, FlowTournament::Key key, TimePoint now);
   void put_into_waiting(Flow& flow, std::uint32_t index, FlowTournament::Key key);
   void take_out(Flow& flow, std::uint32_t index);
-  void prefetch_all_of(std::uint32_t index) const;
-  void prefetch_to_be_sent(std::uint32_t sent);
-  void prefetch_to_be_due(std::uint32_t due);
+  void prefetch_rows_of(std::uint32_t index) const;
   void place_due(TimePoint now);
   void tell_backlog(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
@@ -105,10 +104,8 @@ class Tbf final : public Policy {
   FlowTournament
       ready_;  // due classes by rank and deadline, then classes without a limit by arrival
   FlowTournament waiting_;  // the other backlogged classes by deadline
-  // Flows that come soon: whose rows, and whose head as well, were fetched into the cache.
-  std::uint32_t with_rows_ = 0;
-  std::uint32_t with_head_ = 0;
-  std::uint32_t due_with_rows_ = 0;
+  FetchAhead next_sent_;
+  FetchAhead next_due_;
 };
 
 }  // namespace vpfs
