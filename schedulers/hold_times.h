@@ -168,6 +168,8 @@ class HoldClock {
   void add(Row& row, TimePoint now, int sign) const {
     const Duration time = now.time_since_epoch() * sign;
     if (row.state == State::passed) {
+      // Without a copy of the totals with `now` in it: a processor waits when it loads several
+      // numbers at once of which one was just stored.
       for (std::size_t last = 0; last < totals_.size(); ++last) {
         row.passed[last] += totals_[last] * sign;
       }
