@@ -79,12 +79,12 @@ SET = [
         {"shares": summaries.shares},
         tuple(
             (
-                *(*ONCE, "--seconds", "8", "--servers", servers, "--ops", "read", "write"),
+                *(*ONCE, "--seconds", "4", "--servers", servers, "--ops", "read", "write"),
                 *("--sizes", "65536", "1048576", "--weights", "2", "8", "32"),
             )
             for servers in ("1", "4")
         ),
-        13,
+        9,
     ),
     Entry(
         "schedulers",
@@ -106,7 +106,7 @@ SET = [
         (("--seconds", "10", "--scale", "0.5", "--processes", "1", "16", "--mounts", "1"),),
         8,
     ),
-    Entry("ior", "ior", {"shares": summaries.heavier_shares(["test", "op"])}, minutes=10),
+    Entry("ior", "ior", {"shares": summaries.heavier_shares(["test", "op"])}, minutes=4),
     Entry(
         "anticipation",
         "anticipation",
@@ -118,14 +118,20 @@ SET = [
         tuple(
             (*ONCE, "--seconds", "3", "--only", part) for part in ("virtual", "real", "orangefs")
         ),
-        30,
+        37,
+        rounds=3,
     ),
     Entry(
         "control",
         "control",
         {"cycles": summaries.cycles},
-        ((*ONCE, "--stages", "50", "2500", "10000", "--aggregators", "0", "4"),),
-        10,
+        (
+            (
+                *(*ONCE, "--seconds", "2"),
+                *("--stages", "50", "2500", "10000", "--aggregators", "0", "4"),
+            ),
+        ),
+        5,
     ),
     Entry("aggregators", "aggregators", {"cycles": summaries.by_aggregators}, (ONCE,), 4),
     Entry(
@@ -140,8 +146,8 @@ SET = [
         "total",
         "total",
         {"ratios": summaries.totals},
-        (("--periods", "50", "--parts", "rows"),),
-        15,
+        (("--periods", "50", "--parts", "rows", "--rows", "2:1$"),),
+        8,
     ),
     Entry(
         "attacks",
