@@ -110,6 +110,7 @@ void Host::run() {
     spdlog::error("control port: {}", started.error().message);
   }
   await_signal();
+  write_status();
   arm_status();
   arm_retiring();
   arm_ends();
@@ -233,10 +234,11 @@ void Host::write_status() {
 
 void Host::arm_status() {
   if (config().status_file.empty()) return;
-  write_status();
   status_timer_.expires_after(config().status_interval);
   status_timer_.async_wait([this](std::error_code error) {
-    if (!error) arm_status();
+    if (error) return;
+    write_status();
+    arm_status();
   });
 }
 

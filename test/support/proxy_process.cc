@@ -113,10 +113,16 @@ void ProxyProcess::start() {
         "sh",       "-c",       fmt::format("ulimit -n {} && exec \"$0\" \"$@\"", *open_files_),
         command[0], command[1], command[2]};
   }
+  std::filesystem::remove(status_file_);
   process_.emplace(command);
   killed_ = false;
   if (!process_->wait_for_line("vpfs-proxy: ready at", 3 * kPatience)) {
     throw std::runtime_error("the proxy does not start: " + process_->errors());
+  }
+  // It writes its first status soon, unless it cannot. Later, status() would take that for its own.
+  for (const auto deadline = Clock::now() + kPatience / 10; Clock::now() < deadline;) {
+    if (!read_text(status_file_).empty()) return;
+    std::this_thread::sleep_for(1ms);
   }
 }
 
