@@ -189,7 +189,7 @@ class Scheduler {
   [[nodiscard]] Class& class_of(const IoRequest& request) {
     return has_classes() ? classes_[request.traffic_class] : classes_.front();
   }
-  // Apart from the path of a request of the only class, which seldom needs them.
+  // Where there is one class, a request seldom needs these, so its path does without their code.
   [[gnu::noinline]] void enqueue_in_class(IoRequest& request, TimePoint now);
   [[gnu::noinline]] void send_and_tell(Class& from, IoRequest& request, TimePoint now);
   [[gnu::noinline]] void complete_and_tell(const IoRequest& request, Cost cost, TimePoint now);
