@@ -215,6 +215,9 @@ void ask_for_limits(fuse_conn_info& connection) {
   connection.max_read = kLargestIo;
   connection.max_write = kLargestIo;
   const unsigned most = most_background();
+  // Otherwise an open that truncates overtakes writes of mapped pages that are held. So the kernel
+  // waits for these first, as for truncate(2).
+  connection.want &= ~static_cast<unsigned>(FUSE_CAP_ATOMIC_O_TRUNC);
   connection.max_background = most;
   connection.congestion_threshold = most;
 }

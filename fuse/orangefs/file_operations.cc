@@ -134,11 +134,11 @@ net::Task<> flush_file(Call call, OpenFilePtr file) {
 
 net::Task<> sync_file(Call call, OpenFilePtr file) {
   const Result<void> told = co_await tell_time_of_write(call.worker(), file);
-  if (!told) co_return call.fail_object(told.error());
   // By the file's handle: another worker may have written to datafiles that are not in the layout
   // of this worker's own client::File.
   const Result<void> flushed = co_await call.servers().flush(file->handle);
   if (!flushed) co_return call.fail_object(flushed.error());
+  if (!told) co_return call.fail_object(told.error());
   call.succeed();
 }
 

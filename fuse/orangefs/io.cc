@@ -1,5 +1,7 @@
 #include "fuse/orangefs/io.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <ctime>
 #include <functional>
@@ -80,6 +82,15 @@ net::Task<Result<Value>> on_file(MountWorker& worker, OpenFilePtr file,
   co_return co_await operation(**own);
 }
 
+// The file may end there, and the kernel does not know.
+void note_unknown_end(MountWorker& worker, const OpenFile& file, std::uint64_t end) {
+  std::atomic<std::uint64_t>& furthest = file.object->abandoned_end;
+  std::uint64_t before = furthest;
+  while (before < end && !furthest.compare_exchange_weak(before, end)) {
+  }
+  worker.channel().attributes_changed(worker.files().number_of(file.handle));
+}
+
 net::Task<Result<void>> write_from(MountWorker& worker, const IoMessage& message,
                                    const Buffer& buffer) {
   if (message.clears_id_bits) {
@@ -157,9 +168,15 @@ net::Task<> write(MountWorker& worker, IoMessage message, std::unique_ptr<Buffer
   const std::shared_ptr<OpenObject> object = message.file->object;
   co_await abandoned_changes_done(object);
   if (worker.running().begin_change(message.unique, object)) {
+    const std::uint64_t kernels_offset = message.offset;
+    if (message.appends) message.offset = std::max(message.offset, object->abandoned_end.load());
     const Result<void> written = co_await write_from(worker, message, *buffer);
     if (written) object->written_at = now_seconds();
-    if (!worker.running().remove(message.unique)) {
+    const bool is_awaited = worker.running().remove(message.unique);
+    if (written && (!is_awaited || message.offset != kernels_offset)) {
+      note_unknown_end(worker, *message.file, message.offset + message.size);
+    }
+    if (!is_awaited) {
       --object->abandoned_changes;
     } else if (written) {
       worker.channel().answer_write(message.unique, static_cast<std::uint32_t>(message.size));
@@ -173,9 +190,15 @@ net::Task<> write(MountWorker& worker, IoMessage message, std::unique_ptr<Buffer
 net::Task<Result<void>> tell_time_of_write(MountWorker& worker, OpenFilePtr file) {
   std::uint64_t written_at = file->object->written_at;
   if (written_at == 0) co_return Result<void>();
+  const std::uint64_t latest = now_seconds() + kClocksDiffer;
   client::FileSystem servers = worker.session().as(file->caller);
-  const Result<void> told =
-      co_await servers.set_time_of_write(file->handle, written_at, now_seconds() + kClocksDiffer);
+  Result<void> told = co_await servers.set_time_of_write(file->handle, written_at, latest);
+  // As in on_file(): the mode may have changed since.
+  const bool refused = !told && client::errno_of(told.error()) == EACCES;
+  if (refused && worker.session().caller()->uid == 0) {
+    client::FileSystem as_root = worker.session().as(root_for(*file->caller));
+    told = co_await as_root.set_time_of_write(file->handle, written_at, latest);
+  }
   // Until then others are told that time here, and after a failure the next close tries again.
   if (told) file->object->written_at.compare_exchange_strong(written_at, 0);
   co_return told;

@@ -30,6 +30,7 @@ struct IoMessage {
   std::uint64_t offset = 0;
   std::size_t size = 0;
   bool clears_id_bits = false;  // of a write, for a user other than root
+  bool appends = false;         // a process's write to the end of the file
   HeldPart held = {};
 };
 

@@ -18,15 +18,15 @@ constexpr std::size_t kMostListBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-JobServers::Answer JobServers::of(pid_t process) {
+JobServers::Answer JobServers::of(pid_t process, uid_t uid, gid_t gid) {
   const TimePoint now = clock_.now();
   {
     const std::lock_guard lock(mutex_);
     const auto found = processes_.find(process);
     if (found != processes_.end() && now < found->second.until) return found->second.answer;
   }
-  const std::string environment = environment_of(process);
-  const std::optional<std::string_view> list = variable_in(environment, kVariable);
+  const std::optional<std::string> environment = environments_.read(process, uid, gid);
+  const auto list = environment ? variable_in(*environment, kVariable) : std::nullopt;
   Answer answer = list ? of_list(*list, process) : nullptr;
   const std::lock_guard lock(mutex_);
   if (processes_.size() >= kMostProcesses) processes_.clear();

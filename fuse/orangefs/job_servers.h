@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -11,7 +12,9 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
+#include "fuse/environment_reader.h"
 #include "fuse/layout/layout.h"
+#include "fuse/process_file.h"
 
 namespace vpfs::fuse::pvfs {
 
@@ -25,13 +28,19 @@ class JobServers {
   using Answer = std::shared_ptr<const std::vector<bool>>;
 
   // Both outlive it.
-  JobServers(const LayoutServers& servers, const Clock& clock) : servers_(servers), clock_(clock) {}
+  JobServers(const LayoutServers& servers, const Clock& clock)
+      : servers_(servers),
+        clock_(clock),
+        environments_(std::string(kProcesses), kPatience, clock) {}
 
-  [[nodiscard]] Answer of(pid_t process);
+  // Those of a process of that user. One that cannot be looked into in time has none.
+  [[nodiscard]] Answer of(pid_t process, uid_t uid, gid_t gid);
   // What the list says. `process` is for the log.
   [[nodiscard]] Answer of_list(std::string_view list, pid_t process);
 
  private:
+  static constexpr Duration kPatience = std::chrono::milliseconds(100);
+
   struct Known {
     Answer answer;
     TimePoint until;
@@ -39,6 +48,7 @@ class JobServers {
 
   const LayoutServers& servers_;
   const Clock& clock_;
+  EnvironmentReader environments_;
   std::mutex mutex_;
   std::unordered_map<pid_t, Known> processes_;
   std::unordered_map<std::string, Answer> lists_;

@@ -23,6 +23,9 @@ struct OpenObject {
   // Writes and truncations whose processes are gone and that are under way all the same. Nothing
   // that comes later overtakes them.
   std::atomic<int> abandoned_changes = 0;
+  // The furthest end of such writes, since the last truncation. The kernel does not know of them,
+  // so its idea of the file's end may be before that.
+  std::atomic<std::uint64_t> abandoned_end = 0;
   // The table's own.
   std::size_t opens = 0;
   client::LastName last_name;  // where that was, if it is nameless

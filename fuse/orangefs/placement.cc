@@ -102,7 +102,8 @@ net::Task<std::vector<std::size_t>> Placement::servers_for(client::FileSystem& s
   JobServers::Answer job_servers;
   if (layout.kind == Layout::Kind::internal || layout.kind == Layout::Kind::external) {
     MountWorker::current().call_for_help();  // as in Callers::of()
-    job_servers = job_servers_.of(process);
+    const client::Caller& caller = *servers.caller();
+    job_servers = job_servers_.of(process, caller.uid, caller.gid);
   }
   const std::string& jobid = servers.caller()->jobid;
   const Maker maker{.key = jobid.empty() ? node_ : jobid, .job_servers = job_servers.get()};

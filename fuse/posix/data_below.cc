@@ -51,7 +51,8 @@ int read_below(IoRequest& request, std::span<std::byte> into) {
                 static_cast<off_t>(request.offset + request.moved));
     if (got == 0) break;
     if (got < 0 && should_try_again(request, descriptor, ended_direct_io)) continue;
-    if (got < 0) return errno;
+    // A direct read that was short is not aligned any more; nothing takes it for the end.
+    if (got < 0) return request.is_direct && request.moved > 0 ? 0 : errno;
     request.moved += static_cast<std::uint64_t>(got);
   }
   return 0;
@@ -64,6 +65,8 @@ int write_below(IoRequest& request, std::span<std::byte> from) {
     const ssize_t put = write_once(descriptor, from.subspan(request.moved),
                                    request.offset + request.moved, request.appends);
     if (put < 0 && should_try_again(request, descriptor, ended_direct_io)) continue;
+    // The kernel takes all pages of its cache for written unless there is an error.
+    if (put <= 0 && request.is_of_cache) return put < 0 ? errno : EIO;
     if (put < 0 && request.moved == 0) return errno;
     if (put <= 0) break;
     request.moved += static_cast<std::uint64_t>(put);

@@ -8,7 +8,8 @@
 namespace vpfs::fuse {
 
 // Does a read or write in the file below, from IoRequest::moved on, which counts what was done.
-// Returns an errno, or 0. A write that fails after its first bytes is a short one.
+// Returns an errno, or 0. A process's write that fails after its first bytes is a short one. One of
+// the kernel's cache is an error then: the kernel would count all of its pages as written.
 //
 // A file below that was opened for direct I/O takes whole blocks only. Not all requests have them:
 // a process may switch direct I/O off (dd does so for its last block), and the last of the mapped

@@ -159,6 +159,10 @@ Result<void> DirectoryMount::make_server(net::Inherited* inherited) {
   VPFS_TRY(asks);
   forgetter_ = std::make_unique<Forgetter>(files_->inodes(), std::move(*asks));
   files_->inodes().when_many_stay_open([this](uid_t user) { forgetter_->look_at(user); });
+  Result<std::unique_ptr<Channel>> tells = mount_->add_channel(false);
+  VPFS_TRY(tells);
+  tells_ = std::move(*tells);
+  files_->when_attributes_change([this](fuse_ino_t number) { tells_->attributes_changed(number); });
   server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, std::move(ended));
   giving_ = std::make_unique<GivingMount>(GivingMount::Parts{.host = host_,
                                                              .gate = gate_,

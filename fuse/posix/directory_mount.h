@@ -103,6 +103,7 @@ class DirectoryMount final : private control::Program {
   std::unique_ptr<PosixFileSystem> files_;
   std::unique_ptr<MountPoint> mount_;
   std::unique_ptr<Forgetter> forgetter_;
+  std::unique_ptr<Channel> tells_;  // the kernel of changes
   std::unique_ptr<Server> server_;
   control::Predecessor* predecessor_ = nullptr;
   std::atomic<bool> has_predecessor_ = false;  // and that one still has something

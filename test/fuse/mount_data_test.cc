@@ -191,6 +191,9 @@ TEST_F(MountData, OfAFileThatChangesBelowIsSeenAtTheNextOpen) {
   // As long as before, so that only the time tells.
   write_below("other");
   EXPECT_EQ(read_text(mount.path() / "file"), "other");
+  // Longer, while the kernel knows how long it was.
+  write_below("a third one");
+  EXPECT_EQ(read_text(mount.path() / "file"), "a third one");
 }
 
 // What a file has after a program like `dd oflag=direct` has written it: whole blocks with direct

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -173,6 +174,39 @@ TEST_F(MountJobs, AProcessThatCannotBeLookedIntoKeepsNoDirectoryFromOthers) {
   EXPECT_TRUE(std::filesystem::exists(mount.below() / "made"));
   EXPECT_THAT(mount.ask({"bypass", "on"}), Not(HasSubstr("refused")));
   EXPECT_EQ(makes.result(10s), 0);
+}
+
+int write_mapped(const std::string& path) {
+  constexpr std::size_t kMapped = 4096;
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0 || ::ftruncate(file, kMapped) != 0) return errno;
+  void* const page = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (page == MAP_FAILED) return errno;
+  std::memset(page, 'x', kMapped);
+  return ::msync(page, kMapped, MS_SYNC) == 0 ? 0 : errno;
+}
+
+int write_anew(const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  return file >= 0 && ::write(file, "new", 3) == 3 ? 0 : errno;
+}
+
+// What is held would be written behind the new data.
+TEST_F(MountJobs, AnOpenThatTruncatesWaitsForHeldWritesOfMappedPages) {
+  MountProcess& mount =
+      open({.config = kMalloryHeld, .options = {"allow_other,jobid=environment"}});
+  const std::filesystem::path below = mount.below() / "shared";
+  std::ofstream(below) << "old";
+  ASSERT_EQ(::chmod(below.c_str(), 0666), 0);
+  const std::string path = mount.path() / "shared";
+  CallOf maps(kMallory, [&] { return write_mapped(path); });
+  ASSERT_TRUE(mount.wait_for_queued(1));
+  CallOf makes(kAlice, [&] { return write_anew(path); });
+  EXPECT_EQ(makes.result(500ms), std::nullopt);
+  EXPECT_THAT(mount.ask({"bypass", "on"}), Not(HasSubstr("refused")));
+  EXPECT_EQ(maps.result(10s), 0);
+  EXPECT_EQ(makes.result(10s), 0);
+  EXPECT_EQ(read_text(below), "new");
 }
 
 // Whatever the name service says of it.

@@ -74,9 +74,14 @@ void serve(const net::Descriptor& opened, int flags) {
 // an end, or a file with a lease. To open these may take long, and the kernel keeps the directory
 // locked meanwhile. So such an open does not wait: with ESTALE the kernel looks the name up again.
 int make(int directory, const char* name, int flags, mode_t mode) {
-  net::Descriptor opened(open_entry(directory, name, flags | O_CREAT | O_NONBLOCK, mode));
+  // A user's mount would open with its own rights what has come under the name since the kernel
+  // looked. The kernel checks the caller's when it looks again.
+  const bool takes_new_only = ::geteuid() != 0 && (flags & O_EXCL) == 0;
+  const int more = O_CREAT | O_NONBLOCK | (takes_new_only ? O_EXCL : 0);
+  net::Descriptor opened(open_entry(directory, name, flags | more, mode));
   struct stat its = {};
-  const bool would_wait = !opened && (errno == ENXIO || errno == EWOULDBLOCK);
+  const bool would_wait =
+      !opened && (errno == ENXIO || errno == EWOULDBLOCK || (takes_new_only && errno == EEXIST));
   if (would_wait || (opened && ::fstat(opened.get(), &its) == 0 && !S_ISREG(its.st_mode))) {
     errno = ESTALE;
     return -1;
@@ -100,6 +105,8 @@ void open(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_fi
   }
   prepare(files, *info, make_file(files, caller, std::move(place), std::move(opened)),
           files.inode(number));
+  // Its size may have changed below, and reads end at the size that the kernel knows.
+  if (info->keep_cache == 0) files.attributes_changed(number);
   const ParallelWrites parallel(info->direct_io != 0);
   if (fuse_reply_open(request, info) != 0) files.files().close(info->fh);
 }

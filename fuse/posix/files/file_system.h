@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -83,6 +84,14 @@ class PosixFileSystem {
   // use it.
   void set_direct_io(bool has_it) { has_direct_io_ = has_it; }
   [[nodiscard]] bool has_direct_io() const { return has_direct_io_; }
+  // Calls `tell` from then on when the kernel's attributes of an object may be old. Before threads
+  // use it; any thread calls.
+  void when_attributes_change(std::function<void(fuse_ino_t)> tell) {
+    attributes_change_ = std::move(tell);
+  }
+  void attributes_changed(fuse_ino_t number) const {
+    if (attributes_change_) attributes_change_(number);
+  }
   [[nodiscard]] ProcessGroups& groups() { return groups_; }
   [[nodiscard]] ProcessJobs& jobs() { return jobs_; }
 
@@ -116,6 +125,7 @@ class PosixFileSystem {
   net::Descriptor descriptors_;  // /proc/self/fd
   ProcessGroups groups_;
   ProcessJobs& jobs_;
+  std::function<void(fuse_ino_t)> attributes_change_;
   bool has_direct_io_ = false;
   bool has_acl_ = false;
 };

@@ -55,11 +55,11 @@ TEST(JobServers, AreReadInTheEnvironmentOfAProcess) {
   JobServers jobs(all, clock);
   const test::Process other({"sleep", "60"}, {{"SLURM_JOB_NODELIST", "n[1-1]"}});
   // Before it becomes another program the process has the test's environment.
-  for (int i = 0; i < 500 && !jobs.of(other.pid()); ++i) {
+  for (int i = 0; i < 500 && !jobs.of(other.pid(), ::getuid(), ::getgid()); ++i) {
     ::usleep(10'000);
     clock.set(clock.now() + 1s);
   }
-  EXPECT_THAT(jobs.of(other.pid()), Pointee(ElementsAre(false, true)));
+  EXPECT_THAT(jobs.of(other.pid(), ::getuid(), ::getgid()), Pointee(ElementsAre(false, true)));
 }
 
 }  // namespace
