@@ -37,6 +37,7 @@ void ReadySet::wait() {
 }
 
 void ReadySet::serve() {
+  ++turn_;
   bool waits = false;
   for (int i = 0; i < kBatches && loop_.is_open(); ++i) {
     const bool had_any = serve_batch(waits ? kPatience : Duration::zero());

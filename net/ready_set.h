@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include <asio/io_context.hpp>
@@ -40,6 +41,8 @@ class ReadySet {
   // Whether more is sure to come at once. Then the set waits for it itself, for a moment each time,
   // which saves the event loop's detour for each message.
   void expect(bool more) { expects_more_ = more; }
+  // The number of the event loop's turn in which members were told something last.
+  [[nodiscard]] std::uint64_t turn() const { return turn_; }
   // Serves what is there already, for a caller with much to do before the event loop has its turn.
   // Does nothing inside of a member.
   void serve_now();
@@ -55,6 +58,7 @@ class ReadySet {
 
   EpollSet set_;
   asio::posix::stream_descriptor loop_;  // waits for set_, which owns the descriptor
+  std::uint64_t turn_ = 0;
   bool expects_more_ = false;
   bool is_serving_ = false;
 };

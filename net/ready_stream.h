@@ -33,6 +33,8 @@ class ReadyStream {
   // Comes before all else, again and again until it wants nothing. The error is a sentence that
   // says what is wrong with the peer.
   [[nodiscard]] virtual Result<Wants> handshake() = 0;
+  // Whether one of these calls may take milliseconds.
+  [[nodiscard]] virtual bool has_slow_handshake() const { return false; }
   // The names in the peer's certificate; known after the handshake.
   [[nodiscard]] virtual std::vector<std::string> peer_names() const = 0;
 

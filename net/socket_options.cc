@@ -28,7 +28,8 @@ std::error_code last_error() {
 std::error_code prepare_stream(int socket) {
   const int on = 1;
   if (setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) return last_error();
-  // Urgent data stay in line; out of line, their mark would stop a splice.
+  // Urgent data stay in line. Their mark stops a splice until more comes: a client that sends some
+  // waits for itself.
   if (setsockopt(socket, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on) != 0) return last_error();
   const int flags = fcntl(socket, F_GETFL);
   if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) != 0) return last_error();

@@ -10,14 +10,20 @@ namespace vpfs::net {
 namespace {
 // With the default of 64 KiB a message of 256 KiB takes four turns instead of one.
 constexpr int kPipeCapacity = 1 << 20;
+// A user beyond fs.pipe-user-pages-soft gets pipes of two pages. To copy is faster.
+constexpr int kLeastCapacity = 1 << 16;
+
+int capacity_of(int pipe) {
+  const int wanted = ::fcntl(pipe, F_SETPIPE_SZ, kPipeCapacity);
+  return wanted > 0 ? wanted : ::fcntl(pipe, F_GETPIPE_SZ);
+}
 }  // namespace
 
 std::unique_ptr<SplicePipe> SplicePipe::make() {
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) != 0) return nullptr;
-  // The process may be over its limit of pipe pages; a small pipe works too.
-  (void)::fcntl(ends[1], F_SETPIPE_SZ, kPipeCapacity);
-  return std::unique_ptr<SplicePipe>(new SplicePipe(ends[0], ends[1]));
+  std::unique_ptr<SplicePipe> pipe(new SplicePipe(ends[0], ends[1]));
+  return capacity_of(ends[1]) >= kLeastCapacity ? std::move(pipe) : nullptr;
 }
 
 SplicePipe::~SplicePipe() {
@@ -40,10 +46,15 @@ ssize_t SplicePipe::drain_to(int socket) {
 }
 
 std::unique_ptr<SplicePipe> PipePool::take() {
-  if (idle_.empty()) return SplicePipe::make();
-  std::unique_ptr<SplicePipe> pipe = std::move(idle_.back());
-  idle_.pop_back();
-  return pipe;
+  if (!idle_.empty()) {
+    std::unique_ptr<SplicePipe> pipe = std::move(idle_.back());
+    idle_.pop_back();
+    return pipe;
+  }
+  if (not_now_ > 0 && --not_now_ > 0) return nullptr;
+  std::unique_ptr<SplicePipe> made = SplicePipe::make();
+  if (made == nullptr) not_now_ = kTakesWithout;
+  return made;
 }
 
 void PipePool::give_back(std::unique_ptr<SplicePipe> pipe) {

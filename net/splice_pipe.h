@@ -12,7 +12,7 @@ namespace vpfs::net {
 // to user space. Non-blocking.
 class SplicePipe {
  public:
-  // Empty when the process is out of descriptors.
+  // Null when the process is out of descriptors, or its user of pages for pipes.
   [[nodiscard]] static std::unique_ptr<SplicePipe> make();
   ~SplicePipe();
   SplicePipe(const SplicePipe&) = delete;
@@ -36,12 +36,15 @@ class SplicePipe {
 // to one thread.
 class PipePool {
  public:
+  // Null as SplicePipe::make(), which is not tried again each time then.
   [[nodiscard]] std::unique_ptr<SplicePipe> take();
   // Pipes with bytes inside are closed instead.
   void give_back(std::unique_ptr<SplicePipe> pipe);
 
  private:
   static constexpr std::size_t kMostIdle = 16;
+  static constexpr int kTakesWithout = 256;
+  int not_now_ = 0;  // so many takes, less one, make none
   std::vector<std::unique_ptr<SplicePipe>> idle_;
 };
 

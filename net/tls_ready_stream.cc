@@ -14,6 +14,7 @@ class TlsReadyStream final : public ReadyStream {
       : session_(std::move(socket), std::move(context), side, host) {}
 
   Result<Wants> handshake() override { return session_.handshake(); }
+  [[nodiscard]] bool has_slow_handshake() const override { return true; }
   [[nodiscard]] std::vector<std::string> peer_names() const override {
     return session_.peer_names();
   }

@@ -17,6 +17,9 @@ namespace vpfs::proxy {
 namespace {
 // At this multiple of limits.held_* further requests are refused at once.
 constexpr std::size_t kOverrun = 4;
+// At least so many are taken, those at the data server included. It is more than any depth lets one
+// connection have there.
+constexpr std::size_t kLeastTaken = std::size_t{1} << 14U;
 // Bytes of the data server's that a pump may keep for a client that takes none.
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
 // Larger reads may ask for much more than their file has.
@@ -198,10 +201,15 @@ bool Session::holds_more_than(std::size_t times, std::size_t divisor) const {
 // data server works for this client, and requests beyond a bound are refused: to wait for room
 // would be a deadlock.
 bool Session::holds_far_too_much() {
-  if (!holds_more_than(kOverrun, 1)) return false;
+  // No depth bounds those that need no slot.
+  const std::size_t most =
+      std::max(kOverrun * worker_.settings().config.limits.held_requests, kLeastTaken);
+  if (ios_.size() < most && !holds_more_than(kOverrun, 1)) return false;
   if (!std::exchange(overrun_told_, true)) {
-    spdlog::warn("client {}: {} requests ({} bytes) are held: further ones are refused",
-                 net::to_string(identity_.endpoint()), held_requests_, held_bytes_);
+    spdlog::warn(
+        "client {}: {} requests ({} bytes) are held, {} are at the data server: further ones are "
+        "refused",
+        net::to_string(identity_.endpoint()), held_requests_, held_bytes_, outstanding_);
   }
   return true;
 }
@@ -277,10 +285,11 @@ void Session::submit_all_parked() {
   }
 }
 
-// The end of a stream that is not read does not show. A client may have given a request up and
-// repeated it on another connection. The abandoned request must not arrive after its retry.
+// The end of a stream that is not read does not show; it is not read while the server takes nothing
+// either. A client may have given a request up and repeated it on another connection. The abandoned
+// request must not arrive after its retry.
 bool Session::client_went_unseen(const PendingIo& io) {
-  const bool unseen = to_server_.waits() || to_server_.paused();
+  const bool unseen = to_server_.waits() || to_server_.paused() || to_server_.waits_for_sink();
   return unseen && io.arrived_in != worker_.event() && net::has_hung_up(client_.native_handle());
 }
 

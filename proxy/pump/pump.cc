@@ -24,6 +24,8 @@ constexpr std::size_t kFirstReceive = std::size_t{16} * 1024;
 constexpr int kPatience = 8;
 // The buffer that a stream keeps for its next wait.
 constexpr std::size_t kSmallCarry = std::size_t{8} * 1024;
+// The largest one that a stream that reads on keeps.
+constexpr std::size_t kLargeCarry = std::size_t{32} * 1024;
 // The most that is dropped at once, so that others get their turn.
 constexpr std::uint64_t kDiscardSize = std::uint64_t{1024} * 1024;
 // The reads and messages of one stream before others get their turn.
@@ -255,6 +257,7 @@ Pump::Outcome Pump::receive(std::size_t wanted) {
   forward_runs();
   const std::span<const std::byte> rest = bytes.subspan(consumed);
   carry_.assign(rest.begin(), rest.end());
+  if (rest.empty() && carry_.capacity() > kLargeCarry) carry_.shrink_to_fit();
   if (waits_) {
     receive_size_ = kFirstReceive;  // what waits stays in the socket
     return Outcome::drained;

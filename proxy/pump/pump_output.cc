@@ -143,6 +143,7 @@ void PumpOutput::keep(std::span<const std::byte> bytes) {
 void PumpOutput::keep_waiting() {
   keep(waiting_);
   waiting_.clear();
+  if (waiting_.capacity() > kMostIdleBuffer) waiting_.shrink_to_fit();
 }
 
 void PumpOutput::note_sent(std::size_t size) {

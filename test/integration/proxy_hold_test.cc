@@ -111,6 +111,32 @@ TEST(ProxyHold, FarMoreThanTheLimitOfHeldRequestsIsRefusedAtOnce) {
   EXPECT_EQ(proxy.status()["counters"]["requests_refused"], 3);
 }
 
+// Exempt requests take no slot, so no depth bounds them.
+TEST(ProxyHold, FarTooManyExemptRequestsAtTheServerAreRefusedToo) {
+  constexpr orangefs::Tag kMost = 16'384;
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(),
+                      .depth = 1,
+                      .rules = "[{name: free, match: 'op=read', exempt: true}]"});
+  ProxiedLink link = open_link(proxy, server);
+  std::jthread takes([&] {
+    for (orangefs::Tag tag = 1; tag <= kMost && link.server.receive(); ++tag) {
+    }
+  });
+  for (orangefs::Tag tag = 1; tag <= kMost + 3; ++tag) {
+    ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096})));
+  }
+  for (orangefs::Tag tag = kMost + 1; tag <= kMost + 3; ++tag) {
+    const auto answer = link.client.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_TRUE(is_error_response(*answer, Op::small_io));
+    EXPECT_EQ(answer->header.tag, tag);
+  }
+  EXPECT_TRUE(proxy.logs("are at the data server: further ones are refused"));
+  link.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+}
+
 // At the deadline a request is either forwarded or refused: never both, and never neither.
 TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
   constexpr auto kHold = 100ms;
@@ -192,6 +218,35 @@ TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
 
   ASSERT_TRUE(other.client.send(io_request(1, {})));
   EXPECT_TRUE(other.server.receive());
+  other.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+}
+
+// A data server that takes nothing for a while keeps its connections from being read, and so from
+// being seen to end. A write whose client has gone must not follow what fills them: the client may
+// have repeated it on another connection.
+TEST(ProxyHold, WriteOfAClientThatHasGoneIsNotReleasedBehindWhatFillsTheConnection) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1});
+  ProxiedLink other = open_link(proxy, server);
+  for (orangefs::Tag round = 1; round <= 3; ++round) {
+    ProxiedLink link = open_link(proxy, server);
+    ASSERT_TRUE(other.client.send(io_request(round, {})));
+    ASSERT_TRUE(other.server.receive());
+    ASSERT_TRUE(link.client.send(
+        small_write_request(7, {.type = IoType::write, .size = 4096}, Buffer(4096))));
+    ASSERT_TRUE(proxy.wait_for_queued(1));
+    // A kibibyte with its header, so that what is read of them ends with a message.
+    const Buffer data = data_message(5, Buffer(1000));
+    ASSERT_GT(link.client.flood(data, 1'000'000, 60ms), 1000U);
+    link.client.reset();
+    ASSERT_TRUE(other.server.send(io_response(round, 0)));
+    ASSERT_TRUE(other.client.receive());
+    ASSERT_TRUE(proxy.wait_for_queued(0));
+    while (const auto message = link.server.receive()) {
+      EXPECT_NE(operation_of_request(*message), Op::small_io) << "it is there after its retry";
+    }
+  }
   other.client.close();
   EXPECT_TRUE(proxy.wait_until_idle());
 }

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <chrono>
+#include <fstream>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "net/socket_options.h"
 #include "net/splice_pipe.h"
 #include "test/net/socket_pair.h"
+#include "test/support/odd_files.h"
 
 namespace vpfs::net {
 namespace {
@@ -204,6 +207,38 @@ TEST(SplicePipe, AReceiverThatIsGoneIsAnErrorNotASignal) {
   EXPECT_EQ(errno, ECONNRESET);
   ASSERT_EQ(pipe->drain_to(out_of_pipe.native_handle()), -1);
   EXPECT_EQ(errno, EPIPE);
+}
+
+// The kernel gives a user that has too many pages in pipes only small ones, which are slower than a
+// copy. Root is not limited.
+TEST(SplicePipe, ThereAreNoneThatAreTooSmall) {
+  std::ifstream limit("/proc/sys/fs/pipe-user-pages-soft");
+  std::size_t pages = 0;
+  if (!(limit >> pages) || pages == 0 || pages > 100'000) GTEST_SKIP() << "there is no limit here";
+  const test::AsNobody nobody;
+  PipePool pool;
+  std::vector<std::unique_ptr<SplicePipe>> pipes;
+  while (pipes.size() < 500) {
+    std::unique_ptr<SplicePipe> pipe = pool.take();
+    if (pipe == nullptr) break;
+    pipes.push_back(std::move(pipe));
+  }
+  EXPECT_LT(pipes.size(), 500U);
+  asio::io_context context;
+  auto [from, into_pipe] = connected_pair(context);
+  asio::write(from, asio::buffer(std::string(50'000, 'x')));
+  std::size_t moved = 0;
+  for (const auto& pipe : pipes) {
+    if (const ssize_t in = pipe->fill_from(into_pipe.native_handle(), 50'000); in > 0) {
+      moved += static_cast<std::size_t>(in);
+    }
+  }
+  EXPECT_EQ(moved, 50'000U);
+  pipes.clear();
+  EXPECT_EQ(pool.take(), nullptr) << "it is not tried each time";
+  int takes = 0;
+  while (pool.take() == nullptr && takes < 1000) ++takes;
+  EXPECT_LT(takes, 1000);
 }
 
 }  // namespace
