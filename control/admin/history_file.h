@@ -26,8 +26,10 @@ class HistoryFile {
   [[nodiscard]] Result<void> load(stage::History& history, WallTime now,
                                   std::vector<std::string>& notes);
   // Stores the minutes that have ended since the last call. What cannot be stored is tried again
-  // with the next call; the log says so once.
+  // after some calls; the log says so once.
   void keep(const stage::History& history);
+  // As KeptRecords::hurry().
+  void hurry() { records_.hurry(); }
 
  private:
   KeptRecords records_;

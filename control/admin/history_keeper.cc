@@ -87,6 +87,8 @@ void HistoryKeeper::tick(StageGate& gate, TimePoint now, WallTime wall, std::uin
 
 void HistoryKeeper::finish() {
   kept_.history->end_minute();
+  kept_.file.hurry();
+  kept_.ledger.hurry();
   kept_.file.keep(*kept_.history);
   std::vector<insight::Spell> ended;
   spells_.end_all(ended);

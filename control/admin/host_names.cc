@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -189,6 +190,19 @@ void HostNames::find_group(const std::string& name) const {
 void HostNames::find_host(const std::string& name) const {
   (void)kept_->find(kept_->hosts, name,
                     [this](const std::string& each) { return kept_->look_up(each); });
+}
+
+WantedNames HostNames::not_kept(const WantedNames& names) const {
+  WantedNames others;
+  const std::lock_guard lock(kept_->mutex);
+  const auto copy = [](const auto& wanted, const auto& kept, auto& to) {
+    std::ranges::copy_if(wanted, std::inserter(to, to.end()),
+                         [&](const std::string& each) { return !kept.contains(each); });
+  };
+  copy(names.users, kept_->users, others.users);
+  copy(names.groups, kept_->groups, others.groups);
+  copy(names.hosts, kept_->hosts, others.hosts);
+  return others;
 }
 
 WantedNames HostNames::missing(const WantedNames& names) const {

@@ -43,6 +43,8 @@ class HostNames final : public stage::Names {
 
   // Those that are not kept, or kept as unknown.
   [[nodiscard]] WantedNames missing(const WantedNames& names) const;
+  // Those that were never looked up, or whose look-up has not ended.
+  [[nodiscard]] WantedNames not_kept(const WantedNames& names) const;
   // Look a name up anew.
   void find_user(const std::string& name) const;
   void find_group(const std::string& name) const;

@@ -22,12 +22,20 @@ class KeptRecords {
   [[nodiscard]] bool exists() const { return store_ != nullptr; }
   // As StateStore::load().
   [[nodiscard]] Result<StateStore::Loaded> load() { return store_->load(); }
+  // The next call of keep() is the last one, and is not left out.
+  void hurry() { passed_ = kCallsBetween; }
   // Appends more(), or writes all() if the file was removed or has become long. Returns whether it
-  // is stored. REQUIRES: exists().
+  // is stored. After a failure it is not tried in the next calls: to make the records takes long,
+  // and the disk stays full. REQUIRES: exists().
   template <typename More, typename All>
   bool keep(More&& more, All&& all) {
-    const bool begins_anew = !store_->is_in_place() || store_->wants_replacing();
-    const Result<void> written = begins_anew ? store_->replace(all()) : store_->append(more());
+    if (has_failed_ && ++passed_ < kCallsBetween) return false;
+    passed_ = 0;
+    const bool is_in_place = store_->is_in_place();
+    const bool begins_anew = !is_in_place || store_->wants_replacing();
+    Result<void> written = begins_anew ? store_->replace(all()) : store_->append(more());
+    // There may be no room for a second file.
+    if (!written && begins_anew && is_in_place) written = store_->append(more());
     if (!written && !has_failed_) {
       spdlog::error("{}: {}; it is tried again", key_, written.error().message);
     }
@@ -37,9 +45,12 @@ class KeptRecords {
   }
 
  private:
+  static constexpr int kCallsBetween = 10;  // there is one a second at most
+
   std::unique_ptr<StateStore> store_;
   std::string_view key_;
   bool has_failed_ = false;
+  int passed_ = 0;  // calls since it failed
 };
 
 }  // namespace vpfs::control

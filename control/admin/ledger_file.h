@@ -31,6 +31,8 @@ class LedgerFile {
   [[nodiscard]] Result<void> load(WallTime now, std::vector<std::string>& notes);
   // Spells that have ended by now.
   void add(std::vector<insight::Spell> ended, WallTime now);
+  // As KeptRecords::hurry().
+  void hurry() { records_.hurry(); }
 
   [[nodiscard]] const std::deque<insight::Spell>& spells() const { return spells_; }
   [[nodiscard]] const std::deque<insight::Spell>& loans() const { return loans_; }

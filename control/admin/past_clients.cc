@@ -23,16 +23,18 @@ void PastClients::note(const Who& who, std::uint64_t requests, WallTime now) {
 }
 
 void PastClients::note(const std::vector<Client>& clients, WallTime now) {
+  // One has several rows where its requests differ in something else, such as their targets.
+  std::map<Who, std::uint64_t> requests;
   for (const Client& client : clients) {
     for (const Seen& seen : client.seen()) {
       if (seen.virtual_pfs().starts_with('(')) continue;  // not a name: it was retired
-      note({.address = client.address(),
-            .uid = seen.has_uid() ? std::optional(seen.uid()) : std::nullopt,
-            .owner = seen.has_owner() ? std::optional(seen.owner()) : std::nullopt,
-            .virtual_pfs = seen.virtual_pfs()},
-           seen.requests(), now);
+      requests[{.address = client.address(),
+                .uid = seen.has_uid() ? std::optional(seen.uid()) : std::nullopt,
+                .owner = seen.has_owner() ? std::optional(seen.owner()) : std::nullopt,
+                .virtual_pfs = seen.virtual_pfs()}] += seen.requests();
     }
   }
+  for (const auto& [who, count] : requests) note(who, count, now);
   end_stays(now);
 }
 

@@ -30,6 +30,7 @@ constexpr Duration kNoted = std::chrono::seconds(30);
 
 // How often it is tried to write a journal that lacks something.
 constexpr Duration kBetweenJournals = std::chrono::seconds(10);
+constexpr Duration kBetweenLookUps = std::chrono::seconds(30);
 
 // Sends what was asked for, or why there is none.
 template <typename Reply, typename Set>
@@ -152,6 +153,7 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
 void Administration::tick() {
   (void)rules_.tick();
   keep_book();
+  look_at_suspended();
   recordings_.tick(clock_.now());
   put_into_force();
   write_history();
@@ -165,6 +167,33 @@ void Administration::keep_book() {
   keep_again_at_ = now + kBetweenJournals;
   live_.catch_up();
   if (!live_.is_behind()) spdlog::info("control.journal: it has all live rules again");
+}
+
+// A name service that was not there at the start may know by now what live rules are about.
+void Administration::look_at_suspended() {
+  const TimePoint now = clock_.now();
+  const bool has_any = !live_.composed().suspended.empty() && live_.file().names != nullptr;
+  if (!has_any || now < look_again_at_) return;
+  look_again_at_ = now + kBetweenLookUps;
+  WantedNames wanted;
+  {
+    const NotedNames noted(names_);
+    (void)live_.fits(live_.file());
+    wanted = noted.wanted();
+  }
+  if (wanted.empty()) return;
+  look_up_(wanted, NameLookups::For::change, [this](const std::optional<std::string>& problem) {
+    if (!problem) read_live_rules_again();
+  });
+}
+
+void Administration::read_live_rules_again() {
+  const std::size_t before = live_.composed().suspended.size();
+  live_.take_on(live_.file());
+  const std::size_t after = live_.composed().suspended.size();
+  if (after >= before) return;
+  gate_.reconfigure(live_.composed().config, clock_.now());
+  spdlog::info("live rules: {} of {} that were not in force are again", before - after, before);
 }
 
 void Administration::note_clients() {

@@ -103,6 +103,9 @@ class Administration {
   // Puts what the book has now into force, if it has changed.
   void put_into_force();
   void write_history();
+  // Has the names of live rules looked up that are not in force.
+  void look_at_suspended();
+  void read_live_rules_again();
   // Writes the journal if it lacks something, and there was time since the last try.
   void keep_book();
   // The reply to what may have changed the book. The change is in force before the answer goes out.
@@ -135,6 +138,7 @@ class Administration {
   TimePoint noted_at_ = {};  // in past_clients_
   bool bypassed_ = false;
   TimePoint keep_again_at_ = {};  // the journal
+  TimePoint look_again_at_ = {};  // at names of live rules
 };
 
 }  // namespace vpfs::control

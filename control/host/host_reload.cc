@@ -25,6 +25,13 @@ void log_changes(const std::string& file, const std::vector<std::string>& all) {
   if (all.size() > kMostChanges) spdlog::info("  and {} more", all.size() - kMostChanges);
 }
 
+// As the place of an error.
+std::string first_of(const WantedNames& names) {
+  if (!names.hosts.empty()) return "host " + *names.hosts.begin();
+  if (!names.users.empty()) return "user " + *names.users.begin();
+  return "group " + *names.groups.begin();
+}
+
 }  // namespace
 
 // A reload looks all names up anew. What was read with the names that were kept counts if their
@@ -40,9 +47,17 @@ void Host::reload(Reloaded then) {
     if (problem) log_answer(spdlog::level::warn, "reload: " + *problem);
     const bool is_latest = read->number == last_reading_;
     if (!problem && is_latest && read->names.hold(names_)) return done(reload_now(*read));
-    ReadFile again(file_);
-    again.config = program_.read(again.errors, *live_.file, names_);
-    done(reload_now(again));
+    const std::shared_ptr<ReadFile> again = read_file();
+    if (const auto unknown = names_.not_kept(again->names.names()); !unknown.empty()) {
+      // To look them up here would stop this thread, and the service manager would end the program.
+      ReadFile refused(file_);
+      refused.errors.add(first_of(unknown), "the name service has not answered: reload again");
+      return done(reload_now(refused));
+    }
+    if (again->names.hold(names_)) return done(reload_now(*again));
+    ReadFile with_unknown(file_);
+    with_unknown.config = program_.read(with_unknown.errors, *live_.file, names_);
+    done(reload_now(with_unknown));
   };
   lookups_.fetch_anew(read->names.names(), [this, reload_it = std::move(reload_it)](
                                                const std::optional<std::string>& problem) {

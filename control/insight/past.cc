@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,7 @@ class Reader {
     past_.last_rules = span.rules;
     past_.cost += span.cost;
     piece_ += span.length;
+    ++spans_;
     for (const stage::HistoryRow& row : rows) add(span, row);
     if (piece_ >= kNearlyAPiece) end_piece();
   }
@@ -62,13 +64,19 @@ class Reader {
     const std::size_t index = index_of(row.name, *name, span);
     PastOf& who = past_.of[index];
     who.sums.add(row.measures);
-    who.active += span.length;
-    who.last = span.end;
     Piece& piece = pieces_[index];
     if (piece.length == Duration::zero()) in_piece_.push_back(index);
     piece.sums.add(row.measures);
+    const std::uint64_t queued = row.measures.of(Measure::queued);
+    // It has several rows of a span if its share or the rule of its requests was another one.
+    if (std::exchange(piece.span, spans_) == spans_) {
+      piece.queued = std::max(piece.queued, queued);
+      return;
+    }
+    who.active += span.length;
+    who.last = span.end;
     piece.length += span.length;
-    piece.queued = row.measures.of(Measure::queued);
+    piece.queued = queued;
   }
 
   std::size_t index_of(stage::HistoryNames::Number number, const stage::HistoryName& name,
@@ -123,6 +131,7 @@ class Reader {
     Measures sums;
     Duration length = {};
     std::uint64_t queued = 0;  // at its end
+    std::uint64_t span = 0;    // the last one with a row of it
   };
 
   const stage::History& history_;
@@ -132,6 +141,7 @@ class Reader {
   std::vector<Piece> pieces_;  // as past_.of
   std::vector<std::size_t> in_piece_;
   Cost others_of_piece_ = 0;
+  std::uint64_t spans_ = 0;
   Duration piece_ = {};
 };
 

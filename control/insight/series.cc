@@ -1,6 +1,7 @@
 #include "control/insight/series.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -15,6 +16,8 @@ using stage::Measures;
 
 // A row that no line is for.
 constexpr std::size_t kOthers = ~std::size_t{0};
+// Spans that are at most so far apart follow each other.
+constexpr auto kNear = std::chrono::seconds(5);
 
 class SeriesReader {
  public:
@@ -64,9 +67,11 @@ class SeriesReader {
   }
 
   void begin_point(const HistorySpan& span) {
-    // To the nearest span: seconds are not all of one length.
-    const bool goes_on =
-        !series_.points.empty() && series_.points.back().length + span.length / 2 <= least_;
+    // To the nearest span: seconds are not all of one length. None goes over a time without spans,
+    // when the program was down.
+    const bool is_near = span.begin - std::exchange(end_, span.end) < kNear;
+    const bool goes_on = is_near && !series_.points.empty() &&
+                         series_.points.back().length + span.length / 2 <= least_;
     if (goes_on) {
       series_.points.back().length += span.length;
       return;
@@ -96,6 +101,7 @@ class SeriesReader {
       std::vector<const std::string*>(stage::HistoryNames::kMost);
   std::vector<std::size_t> lines_ = std::vector<std::size_t>(stage::HistoryNames::kMost);
   Duration least_ = {};  // of a point
+  WallTime end_ = {};    // of the last span
 };
 
 }  // namespace

@@ -45,10 +45,6 @@ Spell begin_of(const stage::HistoryReading& reading, Spell::Cause cause, WallTim
   return made;
 }
 
-bool is_about(const Spell& spell, const stage::HistoryReading& reading) {
-  return reading.rule == nullptr ? spell.rule.empty() : spell.rule == *reading.rule;
-}
-
 }  // namespace
 
 void SpellWatch::add(const stage::History::Second& second, const stage::Activity& activity,
@@ -58,8 +54,7 @@ void SpellWatch::add(const stage::History::Second& second, const stage::Activity
   const bool goes_on = is_in(cause, activity, second.length);
   auto known = open_.find({reading.id, cause});
   if (known == open_.end() && !goes_on) return;
-  if (known != open_.end() && goes_on &&
-      (known->second.info != reading.info.get() || !is_about(known->second.spell, reading))) {
+  if (known != open_.end() && goes_on && known->second.info != reading.info.get()) {
     ended.push_back(std::move(known->second.spell));
     open_.erase(known);
     known = open_.end();

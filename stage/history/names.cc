@@ -17,11 +17,15 @@ HistoryNames::HistoryNames() : names_(kMost) {}
 
 HistoryNames::Number HistoryNames::number_of(const HistoryReading& reading, std::uint64_t second) {
   const std::size_t app = std::to_underlying(reading.id.app);
-  if (app >= last_.size()) last_.resize(app + 1, kNone);
-  Number& last = last_[app];
-  if (last != kNone && is_about(names_[last], reading)) {
-    names_[last].used = second;
-    return last;
+  if (app >= last_.size()) last_.resize(app + 1, kNoneOf);
+  Recent& recent = last_[app];
+  for (std::size_t i = 0; i < recent.size(); ++i) {
+    const Number number = recent[i];
+    if (number == kNone || !is_about(names_[number], reading)) continue;
+    std::rotate(recent.begin(), recent.begin() + static_cast<std::ptrdiff_t>(i),
+                recent.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    names_[number].used = second;
+    return number;
   }
   const std::optional<Number> free = oldest(second);
   if (!free) return kNone;
@@ -31,7 +35,8 @@ HistoryNames::Number HistoryNames::number_of(const HistoryReading& reading, std:
                    .jobid = reading.jobid,
                    .since = second,
                    .used = second};
-  return last = *free;
+  std::shift_right(recent.begin(), recent.end(), 1);
+  return recent.front() = *free;
 }
 
 std::optional<HistoryNames::Number> HistoryNames::add(HistoryName name, std::uint64_t second) {

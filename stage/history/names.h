@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,8 +36,8 @@ class HistoryNames {
 
   HistoryNames();
 
-  // kNone: all numbers were used in the last kKept seconds. O(1) while nothing about the virtual
-  // PFS changes, else O(kMost).
+  // kNone: all numbers were used in the last kKept seconds. O(1) while the virtual PFS is as it was
+  // some seconds before, else O(kMost).
   [[nodiscard]] Number number_of(const HistoryReading& reading, std::uint64_t second);
   // The same for a name of an earlier run, which belongs to no virtual PFS that there is.
   [[nodiscard]] std::optional<Number> add(HistoryName name, std::uint64_t second);
@@ -46,10 +47,14 @@ class HistoryNames {
   [[nodiscard]] const HistoryName* find(Number number, std::uint64_t second) const;
 
  private:
+  // Numbers of one virtual PFS, the last one first. Several rules may send to it in turn.
+  using Recent = std::array<Number, 4>;
+  static constexpr Recent kNoneOf = {kNone, kNone, kNone, kNone};
+
   [[nodiscard]] std::optional<Number> oldest(std::uint64_t second) const;
 
   std::vector<HistoryName> names_;
-  std::vector<Number> last_;  // by AppId
+  std::vector<Recent> last_;  // by AppId
 };
 
 }  // namespace vpfs::stage

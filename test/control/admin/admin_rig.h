@@ -49,6 +49,8 @@ class MemoryStore final : public StateStore {
   struct Contents {
     std::vector<std::string> records;
     bool fails = false;
+    bool has_room_for_another = true;  // or it fails to replace
+    std::size_t tried = 0;
     std::size_t appended = 0;
     std::size_t replaced = 0;
     bool wants_replacing = false;
@@ -64,13 +66,15 @@ class MemoryStore final : public StateStore {
     return loaded;
   }
   Result<void> append(std::string_view record) override {
+    ++contents_.tried;
     if (contents_.fails) return fail("the disk is full");
     ++contents_.appended;
     contents_.records.emplace_back(record);
     return {};
   }
   Result<void> replace(std::string_view record) override {
-    if (contents_.fails) return fail("the disk is full");
+    ++contents_.tried;
+    if (contents_.fails || !contents_.has_room_for_another) return fail("the disk is full");
     ++contents_.replaced;
     contents_.records = {std::string(record)};
     contents_.is_gone = false;

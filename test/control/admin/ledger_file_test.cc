@@ -153,7 +153,30 @@ TEST_F(LedgerFileTest, NothingIsWrittenIfNothingHasEnded) {
 TEST_F(LedgerFileTest, AFullDiskLosesNothing) {
   stored_.fails = true;
   add(3);
+  const std::size_t tried = stored_.tried;
+  for (int i = 0; i < 9; ++i) ledger_->add({}, now_);
+  EXPECT_EQ(stored_.tried, tried) << "it is still full";
   stored_.fails = false;
+  ledger_->add({}, now_);
+  add(2);
+  begin();
+  EXPECT_THAT(ledger_->spells(), SizeIs(5));
+}
+
+TEST_F(LedgerFileTest, TheLastCallOfAProgramIsTriedInAnyCase) {
+  stored_.fails = true;
+  add(3);
+  stored_.fails = false;
+  ledger_->hurry();
+  add(2);
+  begin();
+  EXPECT_THAT(ledger_->spells(), SizeIs(5));
+}
+
+TEST_F(LedgerFileTest, WithoutRoomForASecondFileTheFirstOneGrows) {
+  add(3);
+  stored_.wants_replacing = true;
+  stored_.has_room_for_another = false;
   add(2);
   begin();
   EXPECT_THAT(ledger_->spells(), SizeIs(5));

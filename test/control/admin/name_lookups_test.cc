@@ -40,6 +40,10 @@ TEST(HostNames, CopiesShareWhatTheyKeep) {
   names.find_user("root");
   names.find_user("no such user");
   EXPECT_THAT(copy.missing(wanted).users, ElementsAre("no such user")) << "it may be added later";
+  wanted.groups = {"root"};
+  const WantedNames others = copy.not_kept(wanted);
+  EXPECT_TRUE(others.users.empty()) << "that one is not there is kept";
+  EXPECT_THAT(others.groups, ElementsAre("root"));
 }
 
 TEST(HostNames, HaveABound) {

@@ -93,6 +93,21 @@ TEST_F(PastClientsTest, AnIdleConnectionIsNotThere) {
   EXPECT_THAT(in("1", first + minutes(30), first + minutes(120)), IsEmpty());
 }
 
+// A client of two storage targets has a row for each, and does nothing in both.
+TEST_F(PastClientsTest, AnIdleConnectionWithSeveralRowsIsNotThereEither) {
+  const WallTime first = now_;
+  Client of_two = client("10.0.0.1", "a", 1, 1000);
+  *of_two.add_seen() = client("10.0.0.1", "a", 1, 50).seen(0);
+  for (const WallTime end = now_ + minutes(120); now_ < end;) {
+    past_.note({of_two}, now_ += seconds(30));
+  }
+  EXPECT_THAT(in("1", first, first + minutes(10)), ElementsAre("a"));
+  EXPECT_THAT(last_hour("1"), IsEmpty());
+  of_two.mutable_seen(1)->set_requests(51);
+  past_.note({of_two}, now_ += seconds(30));
+  EXPECT_THAT(last_hour("1"), ElementsAre("a"));
+}
+
 TEST_F(PastClientsTest, TheyAreBoundedAndThePastIsNotForgottenForThePresent) {
   past_.note({client("10.0.0.1", "ended", 1'000'000)}, now_);
   nobody(minutes(20));

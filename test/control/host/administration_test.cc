@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr Duration kLease = std::chrono::seconds(1);
 
@@ -324,6 +325,52 @@ TEST_F(NamedThings, AreLookedUpByTheOwnerBeforeTheRequestIsCarriedOut) {
   Job list;
   EXPECT_THAT(ask(list).job_reply().jobs(0).clients(),
               ElementsAre("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.9.9.9"));
+}
+
+// A name service that may be away.
+class LateNames final : public stage::Names {
+ public:
+  [[nodiscard]] std::optional<std::uint32_t> user(const std::string& name) const override {
+    return is_there && name == "alice" ? std::optional(1001U) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::uint32_t> group(const std::string&) const override {
+    return std::nullopt;
+  }
+  [[nodiscard]] std::vector<std::string> addresses(const std::string&) const override { return {}; }
+
+  bool is_there = true;
+};
+
+class LateThings : public AdministrationTest {
+ protected:
+  LateThings() : AdministrationTest(file_config(), HostNames(databases_)) {
+    file_.names = &names_;
+    databases_.is_there = true;
+  }
+  static inline LateNames databases_;
+};
+
+TEST_F(LateThings, ALiveRuleIsInForceWhenTheNameServiceIsBack) {
+  ASSERT_EQ(why_not(ask(start_of("a", "uid=alice"))), "");
+  databases_.is_there = false;
+  names_.find_user("alice");
+  lookups_.later = true;
+  start();
+  ASSERT_THAT(live_->composed().suspended, SizeIs(1));
+  EXPECT_THAT(lookups_.wanted.users, ElementsAre("alice"));
+  lookups_.pending.at(0)("the name service is slow");
+  administration_->tick();
+  EXPECT_THAT(lookups_.pending, SizeIs(1)) << "not all the time";
+  stage_->advance(std::chrono::seconds(30));
+  administration_->tick();
+  ASSERT_THAT(lookups_.pending, SizeIs(2));
+  databases_.is_there = true;
+  names_.find_user("alice");
+  lookups_.pending[1](std::nullopt);
+  EXPECT_THAT(live_->composed().suspended, IsEmpty());
+  stage_->advance(std::chrono::seconds(30));
+  administration_->tick();
+  EXPECT_THAT(lookups_.pending, SizeIs(2)) << "nothing is missing";
 }
 
 TEST_F(NamedThings, ThatCannotBeLookedUpInTimeChangeNothing) {

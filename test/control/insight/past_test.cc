@@ -136,6 +136,19 @@ TEST_F(PastTest, AShareThatChangedIsOfTheSameVirtualPfs) {
   EXPECT_EQ(past.of[0].active, seconds(20));
 }
 
+// Ten seconds of it are one span, longer ago.
+TEST_F(PastTest, OneThatTwoRulesSendToIsActiveOnce) {
+  for (int second = 0; second < 400; ++second) {
+    a_.rule = std::make_shared<const std::string>(second % 2 == 0 ? "one" : "other");
+    run(1, sent(100), {});
+  }
+  const Past past = past_of(history_, activities_.now() - seconds(400), activities_.now());
+  ASSERT_EQ(past.of.size(), 1U);
+  EXPECT_THAT(past.of[0].rules, ::testing::UnorderedElementsAre("one", "other"));
+  EXPECT_EQ(past.of[0].sums.of(Measure::cost), 40'000U);
+  EXPECT_EQ(past.of[0].active, past.length);
+}
+
 TEST_F(PastTest, OneThatWasOfTwoJobsHasNoJob) {
   a_.jobid = "4711";
   run(10, sent(100), {});

@@ -63,6 +63,18 @@ TEST_F(SeriesTest, TooManySpansAreAddedUp) {
   EXPECT_EQ(sum(made.lines[0]), 100'000U);
 }
 
+TEST_F(SeriesTest, NoPointGoesOverATimeWhenTheProgramWasDown) {
+  run(30, 1);
+  activities_.is_down(seconds(600));
+  const WallTime up = activities_.now();
+  run(30, 1);
+  const Series made = series(seconds(660), {.points = 5, .lines = 3});
+  ASSERT_EQ(made.points.size(), 6U);
+  EXPECT_EQ(made.points[2].length, seconds(6));
+  EXPECT_EQ(made.points[3].begin, up);
+  EXPECT_EQ(made.points[3].length, seconds(12));
+}
+
 TEST_F(SeriesTest, OneThatBeganLateHasNothingBefore) {
   run(3, 1);
   run(2, 2);

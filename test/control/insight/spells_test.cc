@@ -110,17 +110,26 @@ TEST_F(SpellWatchTest, BothCausesHaveSpellsOfTheirOwn) {
   EXPECT_THAT(watch_.open(), IsEmpty());
 }
 
-TEST_F(SpellWatchTest, AnotherShareOrRuleBeginsAnother) {
+TEST_F(SpellWatchTest, AnotherShareBeginsAnother) {
   run(10, milliseconds(500));
   give(9000);
   run(10, milliseconds(500));
   ASSERT_THAT(ended_, SizeIs(1));
   EXPECT_EQ(ended_[0].rate, 5000U);
   EXPECT_EQ(watch_.open()[0].rate, 9000U);
-  reading_.rule = std::make_shared<const std::string>("other");
-  run(1, milliseconds(500));
-  EXPECT_THAT(ended_, SizeIs(2));
-  EXPECT_EQ(watch_.open()[0].rule, "other");
+}
+
+TEST_F(SpellWatchTest, TwoRulesThatSendToOneVirtualPfsMakeOneSpell) {
+  const auto first = reading_.rule;
+  const auto second = std::make_shared<const std::string>("other");
+  for (int i = 0; i < 10; ++i) {
+    reading_.rule = i % 2 == 0 ? first : second;
+    run(1, milliseconds(500));
+  }
+  EXPECT_THAT(ended_, IsEmpty());
+  ASSERT_THAT(watch_.open(), SizeIs(1));
+  EXPECT_EQ(watch_.open()[0].rule, *first);
+  EXPECT_EQ(watch_.open()[0].held, milliseconds(5000));
 }
 
 TEST_F(SpellWatchTest, ACoordinatorsLimitIsNamedWhereItIsTheLowerOne) {

@@ -49,6 +49,9 @@ class Activities {
     next_.clear();
   }
 
+  // The program was down for so long.
+  void is_down(std::chrono::seconds time) { now_ += time; }
+
   [[nodiscard]] WallTime now() const { return now_; }
   void set_rules(std::uint64_t version) { rules_ = version; }
 
