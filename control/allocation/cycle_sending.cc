@@ -87,11 +87,16 @@ std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_repor
 }
 
 std::optional<Duration> CycleState::lease_of_caps(TimePoint now) const {
-  constexpr Duration kShortest = std::chrono::milliseconds(1);
   if (!caps_end_) return settings_.lease;
+  // All stages must be sent it in that time.
+  const Duration shortest = std::max<Duration>(settings_.period / 2, std::chrono::milliseconds(1));
   const Duration half = (*caps_end_ - now - settings_.transit) / 2;
-  if (half < kShortest) return std::nullopt;
+  if (half < shortest) return std::nullopt;
   return std::min(half, settings_.lease);
+}
+
+bool CycleState::is_in_time(TimePoint now) const {
+  return !caps_end_ || !cycle_has_caps_ || now + lease_ <= *caps_end_ - settings_.transit;
 }
 
 bool CycleState::is_too_late(const Stage& stage, TimePoint now) const {

@@ -177,9 +177,14 @@ bool CycleState::on_flow(StageId id, const FlowName& name) {
   if (!flow.is_known || flow.generation != name.generation) {
     // After the first report only flows that have started since are new.
     stage.is_introduced ? flow.base.start_at_zero() : flow.base.clear();
+  } else if (flow.job != job_number || flow.job_generation != job.generation) {
+    // A process that takes over counts generations anew, and may give a number to another flow.
+    flow.base.clear();
   }
   flow.is_known = true;
   flow.generation = name.generation;
+  flow.job = job_number;
+  flow.job_generation = job.generation;
   flow.announced = stage.reports;
   Membership::PairRecord& record = members_.pair(pair);
   if (record.flow != Membership::kNone) stage.flows[record.flow].pair = Membership::kNone;

@@ -104,6 +104,9 @@ class CycleState {
   // Asks all for their reports, and allocates nothing.
   [[nodiscard]] std::span<const Outgoing> ask(TimePoint now);
 
+  // Caps of the present cycle that a stage gets now end in time (set_caps_end()). Otherwise they
+  // must not be sent any more.
+  [[nodiscard]] bool is_in_time(TimePoint now) const;
   // Stages that have not answered what was sent, silent ones left out.
   [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
   // When those become late; nothing: there are none, or they are late already.

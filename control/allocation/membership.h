@@ -51,7 +51,9 @@ class Membership {
   struct Flow {
     std::uint32_t pair = kNone;  // kNone: it is not announced on this connection
     std::uint32_t generation = 0;
-    bool is_known = false;        // a flow of this process had that generation
+    bool is_known = false;      // a flow of this process had that generation
+    std::uint32_t job = kNone;  // of the base, also when it is not announced
+    std::uint32_t job_generation = 0;
     std::uint64_t announced = 0;  // so many reports had come before
     FlowBase base;
   };

@@ -228,6 +228,7 @@ EtcdOutcome<void> EtcdClient::authenticate() {
 
 EtcdOutcome<Json> EtcdClient::send(const HttpEndpoint::Call& call, Repeat repeat) {
   std::string problems;
+  bool has_timed_out = false;
   for (std::size_t tried = 0; tried < endpoints_.size(); ++tried) {
     const std::size_t index = (first_ + tried) % endpoints_.size();
     HttpEndpoint& endpoint = *endpoints_[index];
@@ -249,6 +250,7 @@ EtcdOutcome<Json> EtcdClient::send(const HttpEndpoint::Call& call, Repeat repeat
     } else {
       const auto& failure = answer.error();
       may_be_done = failure.was_sent;
+      has_timed_out = failure.why == HttpEndpoint::Failure::Why::timed_out;
       problems += fmt::format("{}etcd at {} {}", problems.empty() ? "" : "; ", endpoint.url(),
                               failure.text);
       if (failure.why == HttpEndpoint::Failure::Why::too_large) {
@@ -257,7 +259,8 @@ EtcdOutcome<Json> EtcdClient::send(const HttpEndpoint::Call& call, Repeat repeat
     }
     if (guard_->is_cancelled() || (may_be_done && repeat == Repeat::no)) break;
   }
-  return std::unexpected(EtcdFailure{.why = EtcdWhy::unreachable, .text = std::move(problems)});
+  return std::unexpected(EtcdFailure{
+      .why = EtcdWhy::unreachable, .text = std::move(problems), .has_timed_out = has_timed_out});
 }
 
 EtcdOutcome<Json> EtcdClient::judge(const HttpEndpoint& endpoint, const std::string& path,

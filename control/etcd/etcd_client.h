@@ -41,7 +41,8 @@ struct EtcdFailure {
     denied,     // the token is not valid (any more)
   };
   Why why = Why::unreachable;
-  std::string text;  // a sentence that names the endpoint
+  std::string text;            // a sentence that names the endpoint
+  bool has_timed_out = false;  // no answer came in time from the endpoint that was asked last
 };
 template <typename T>
 using EtcdOutcome = std::expected<T, EtcdFailure>;

@@ -81,6 +81,11 @@ std::unexpected<SiteStore::Failure> lost_office(const std::string& leader_key) {
           fmt::format("etcd {}: the lease has ended, or another coordinator leads", leader_key)});
 }
 
+// A smaller page may come in time.
+bool is_too_much(const EtcdFailure& failure) {
+  return failure.why == EtcdFailure::Why::too_large || failure.has_timed_out;
+}
+
 // What load() has read so far.
 struct EtcdRecords::Page {
   StateStore::Loaded loaded;
@@ -160,7 +165,7 @@ EtcdRecords::Outcome<StateStore::Loaded> EtcdRecords::load_once(bool& is_compact
   Page page;
   for (;;) {
     const EtcdOutcome<EtcdRangeAnswer> answer = client_.range(range);
-    if (!answer && answer.error().why == EtcdFailure::Why::too_large && range.limit > 1) {
+    if (!answer && is_too_much(answer.error()) && range.limit > 1) {
       range.limit = std::max<std::int64_t>(1, range.limit / 8);
       continue;
     }

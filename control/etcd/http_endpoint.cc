@@ -60,6 +60,14 @@ bool is_use_of_files(SSL_CTX* context, const net::TlsFiles& files, std::string& 
   return problem.empty();
 }
 
+// An IPv6 address has colons itself, and brackets around it.
+std::string host_of(const std::string& url) {
+  const std::size_t begin = url.find("://") + 3;
+  std::string host = url.substr(begin, url.rfind(':') - begin);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
 // Tries end with the guard. These are for what it does not see.
 template <typename Client>
 void set_time_outs(Client& client, Duration connect, Duration call) {
@@ -74,7 +82,10 @@ void set_time_outs(Client& client, Duration connect, Duration call) {
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Settings settings, CallGuard& guard, const Clock& clock)
-    : settings_(std::move(settings)), guard_(guard), clock_(clock) {}
+    : settings_(std::move(settings)),
+      guard_(guard),
+      clock_(clock),
+      addresses_(host_of(settings_.url)) {}
 
 HttpEndpoint::~HttpEndpoint() = default;
 
@@ -102,6 +113,13 @@ Result<void> HttpEndpoint::make_client() {
   client_->set_tcp_nodelay(true);
   client_->set_decompress(false);
   client_->set_socket_options([this](int socket) { guard_.use_socket(socket); });
+  return {};
+}
+
+Result<void> HttpEndpoint::aim() {
+  const Result<std::string> address = addresses_.next(settings_.connect_time_out);
+  if (!address) return std::unexpected(address.error());
+  client_->set_hostname_addr_map({{host_of(settings_.url), *address}});
   return {};
 }
 
@@ -137,9 +155,13 @@ std::expected<HttpEndpoint::Answer, HttpFailure> HttpEndpoint::post(const Call& 
 
 std::expected<void, HttpFailure> HttpEndpoint::stream(const Call& call, const Receive& receive) {
   try {
-    auto done = exchange(call, receive);
-    if (!done) drop();
-    return done;
+    for (std::size_t tries = 1;; ++tries) {
+      auto done = exchange(call, receive);
+      if (done) return done;
+      drop();
+      const bool has_other = !done.error().was_sent && tries < addresses_.known();
+      if (!has_other || guard_.is_cancelled()) return done;
+    }
   } catch (const std::exception& problem) {
     (void)guard_.end();
     drop();
@@ -152,7 +174,9 @@ std::expected<void, HttpFailure> HttpEndpoint::stream(const Call& call, const Re
 
 std::expected<void, HttpFailure> HttpEndpoint::exchange(const Call& call, const Receive& receive) {
   if (client_ == nullptr) {
-    if (const Result<void> made = make_client(); !made) {
+    Result<void> made = make_client();
+    if (made) made = aim();
+    if (!made) {
       return std::unexpected(Failure{.why = Failure::Why::failed,
                                      .text = "cannot be asked: " + made.error().message,
                                      .was_sent = false,
@@ -160,7 +184,8 @@ std::expected<void, HttpFailure> HttpEndpoint::exchange(const Call& call, const 
     }
   }
   const bool was_kept = client_->is_socket_open() != 0;
-  const Duration longest = std::max(call.time_out, call.patience);
+  const Duration longest =
+      std::max<Duration>(call.time_out + settings_.connect_time_out, call.patience);
   set_time_outs(*client_, settings_.connect_time_out, longest);
 
   httplib::Request request;

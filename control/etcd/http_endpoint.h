@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "control/etcd/call_guard.h"
+#include "control/etcd/host_addresses.h"
 #include "net/tls.h"
 
 namespace httplib {
@@ -72,12 +73,15 @@ class HttpEndpoint {
 
  private:
   [[nodiscard]] Result<void> make_client();
+  // The next connection goes to the next address of the host.
+  [[nodiscard]] Result<void> aim();
   [[nodiscard]] std::expected<void, Failure> exchange(const Call& call, const Receive& receive);
   void drop();
 
   const Settings settings_;
   CallGuard& guard_;
   const Clock& clock_;
+  HostAddresses addresses_;
   CallGuard::Line line_;
   std::unique_ptr<httplib::Client> client_;
 };

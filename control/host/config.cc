@@ -9,21 +9,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/log/log.h"
+#include "base/log/log_config.h"
 #include "base/named_file.h"
 #include "control/metrics/http_tls.h"
 
 namespace vpfs::control {
 namespace {
-
-// A file needs its directory, so that a misspelt `journal` is not taken for a file.
-void read_log(ConfigReader& own, HostConfig& config, const ProgramName& name) {
-  if (!own.get("log", &config.log)) return;
-  if (config.log == "stderr" || config.log == "journal" || config.log.contains('/')) return;
-  own.report("log", fmt::format("'{}' is not `stderr`, `journal` or a file with its directory, "
-                                "such as ./{}.log",
-                                config.log, name.program));
-}
 
 std::string reason() {
   return std::error_code(errno, std::system_category()).message();
@@ -54,31 +45,13 @@ std::optional<std::string> status_file_problem(const std::string& path) {
   return std::nullopt;
 }
 
-// A log file that cannot be written is not worth a program that does not start.
-void check_log(const HostConfig& config, ConfigErrors& errors, const std::string& key) {
-  if (config.log == "journal") {
-    if (const Result<void> found = check_journal(); !found) {
-      errors.add(key, found.error().message);
-    }
-  } else if (config.log != "stderr") {
-    const std::string folder = std::filesystem::path(config.log).parent_path().string();
-    std::error_code unknown;
-    if (!folder.empty() && !std::filesystem::is_directory(folder, unknown)) {
-      errors.warn(key, fmt::format("the folder '{}' does not exist: messages go to "
-                                   "standard error until it does",
-                                   folder));
-    }
-  }
-}
-
 }  // namespace
 
 void read_process(ConfigReader& own, HostConfig& config, const ProgramName& name) {
   own.get("status_file", &config.status_file);
   own.get("status_interval", &config.status_interval, std::chrono::milliseconds(100),
           std::chrono::hours(24));
-  read_log(own, config, name);
-  own.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
+  read_log(own, name.program, config.log, config.log_level);
 }
 
 void read_control(ConfigReader& file, HostConfig& config, const HostConfig* running,
@@ -125,7 +98,7 @@ void check_process(const HostConfig& config, ConfigErrors& errors, const Program
       errors.add(fmt::format("{}.status_file", name.role), *problem);
     }
   }
-  check_log(config, errors, fmt::format("{}.log", name.role));
+  check_log_here(config.log, errors, fmt::format("{}.log", name.role));
   check_port_config(config.control, errors);
   check_http_tls(config.http, config.control, errors);
 }

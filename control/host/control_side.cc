@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -196,6 +197,37 @@ std::unique_ptr<Link> ControlSide::make_link(const Caller& /*caller*/) {
   return std::make_unique<CoordinatorLink>();
 }
 
+void ControlSide::refuse_cycles(bool refuses) {
+  const std::lock_guard lock(cycles_);
+  refuses_cycles_ = refuses;
+}
+
+std::optional<Error> ControlSide::apply(const Cycle& cycle,
+                                        std::span<const stage::Allocation> allocations) {
+  const std::lock_guard lock(cycles_);
+  if (refuses_cycles_) {
+    return make_error(Error::UNAVAILABLE, "allocations", "another process takes the stage over");
+  }
+  const stage::Cycle head = {
+      .epoch = {.term = cycle.term(), .sequence = cycle.sequence()},
+      .lease = std::chrono::microseconds(std::min(cycle.lease_us(), kLongestLeaseUs)),
+      .complete = cycle.complete()};
+  switch (gate_.allocate(head, allocations, clock_.now()).result) {
+    case stage::CycleResult::applied:
+      term_ = cycle.term();
+      return std::nullopt;
+    case stage::CycleResult::outdated:
+      return make_error(Error::OUTDATED, "sequence",
+                        fmt::format("a cycle of this or a later epoch was applied before; the "
+                                    "last one has term {}",
+                                    term_.load()));
+    case stage::CycleResult::unsupported:
+      return make_error(Error::UNSUPPORTED, "allocations",
+                        "the policy cannot enforce these limits");
+  }
+  return std::nullopt;
+}
+
 void ControlSide::cycle(const Cycle& cycle, Link& link, CycleAnswer& answer) {
   auto& coordinator = static_cast<CoordinatorLink&>(link);
   Report& report = answer.report;
@@ -207,23 +239,7 @@ void ControlSide::cycle(const Cycle& cycle, Link& link, CycleAnswer& answer) {
     refuse(report,
            make_error(Error::INVALID, "lease_us", "limits without a lease would end at once"));
   } else if (!asks_only) {
-    const stage::Cycle head = {
-        .epoch = {.term = cycle.term(), .sequence = cycle.sequence()},
-        .lease = std::chrono::microseconds(std::min(cycle.lease_us(), kLongestLeaseUs)),
-        .complete = cycle.complete()};
-    const auto result = gate_.allocate(head, coordinator.allocations, clock_.now()).result;
-    if (result == stage::CycleResult::applied) {
-      term_ = cycle.term();
-    } else if (result == stage::CycleResult::outdated) {
-      refuse(report,
-             make_error(Error::OUTDATED, "sequence",
-                        fmt::format("a cycle of this or a later epoch was applied before; the "
-                                    "last one has term {}",
-                                    term_.load())));
-    } else if (result == stage::CycleResult::unsupported) {
-      refuse(report, make_error(Error::UNSUPPORTED, "allocations",
-                                "the policy cannot enforce these limits"));
-    }
+    if (auto refused = apply(cycle, coordinator.allocations)) refuse(report, std::move(*refused));
   }
   if (cycle.want_report()) coordinator.reports.add(gate_, clock_.now(), answer.flows, report);
 }

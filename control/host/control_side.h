@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
 #include "net/inherited.h"
+#include "stage/allocations.h"
 
 namespace vpfs::control {
 
@@ -65,6 +67,9 @@ class ControlSide final : public Owner {
   void stop();
   // The same, but the listeners are another process's from now on.
   void leave();
+  // While another process takes over, cycles of coordinators are refused: it would not know what
+  // they change. Once this returns, one that was applied before is. From any thread.
+  void refuse_cycles(bool refuses);
   // Those, by the names that open() looks for.
   [[nodiscard]] std::vector<std::pair<std::string, int>> descriptors() const;
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
@@ -86,6 +91,9 @@ class ControlSide final : public Owner {
 
  private:
   [[nodiscard]] Result<void> open_port(const HostConfig& config, net::Inherited* inherited);
+  // Why the allocations were not applied; nothing: they were.
+  [[nodiscard]] std::optional<Error> apply(const Cycle& cycle,
+                                           std::span<const stage::Allocation> allocations);
   void look_at_certificate(const HostConfig& config);
   [[nodiscard]] Result<void> open_http(const HostConfig& config, net::Inherited* inherited);
 
@@ -97,7 +105,9 @@ class ControlSide final : public Owner {
   std::uint64_t incarnation_;  // does not change after open()
   std::atomic<bool> metadata_caps_ = false;
   std::atomic<std::uint64_t> term_ = 0;  // of the last cycle that was applied; 0: there was none
-  mutable std::mutex mutex_;             // guards what follows
+  std::mutex cycles_;                    // guards the following, while a cycle is applied too
+  bool refuses_cycles_ = false;
+  mutable std::mutex mutex_;  // guards what follows
   Hello hello_;
   std::unique_ptr<Port> port_;  // of the main thread, as the other one
   HttpPorts http_;

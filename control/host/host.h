@@ -76,8 +76,8 @@ class Host {
   void withdraw();
   void leave();
   // Where the stage is in a coordinator's cycles, for the other process; its take_on() is before
-  // run().
-  void save(SavedState& to) const;
+  // run(). From then on no cycle changes the stage, so it is saved after this.
+  void save(SavedState& to);
   void take_on(const SavedState& from);
 
   // After run(), when the threads of the program have ended: writes the last status. A further

@@ -58,6 +58,7 @@ Host::Offer Host::offer() {
 
 void Host::withdraw() {
   hand_ = Hand::none;
+  control_.refuse_cycles(false);
   for (const auto& what : std::exchange(deferred_, {})) what();
   for (const Waiting& each : std::exchange(waiting_, {})) {
     ask(each.request, each.caller, each.answer);
@@ -80,7 +81,8 @@ void Host::refuse_late(const Answer& answer) {
   answer(taken_over());
 }
 
-void Host::save(SavedState& to) const {
+void Host::save(SavedState& to) {
+  control_.refuse_cycles(true);
   to.set("term", control_.term());
   to.set("reloads", reloads_.tried);
   to.set("reloads_failed", reloads_.failed);

@@ -221,6 +221,8 @@ void SiteAdministration::put_into_force() {
 }
 
 void SiteAdministration::use_composed() {
+  numbers_.forget();
+  status_.forget();
   jobs_.use(entitlements_of(config_.jobs, live_->composed().config));
   // An aggregator's stages keep what they have until its parent has spoken.
   if (config_.parent) return;
@@ -396,6 +398,7 @@ void SiteAdministration::cycle(const control::Cycle& /*cycle*/, control::Link& /
 
 void SiteAdministration::finished(const CycleTimes& times) {
   cycles_.add(times);
+  tell_whether_divided();
   if (!totals_) return;
   const auto name_of = [this](std::size_t row) {
     const allocation::StageStatus* const stage = state_.stage_of(row);
@@ -404,7 +407,20 @@ void SiteAdministration::finished(const CycleTimes& times) {
   totals_->look(state_.pairs(), state_.job_names(), name_of, clock_.now());
 }
 
-SiteNumbers SiteAdministration::numbers() {
+void SiteAdministration::tell_whether_divided() {
+  const std::string& problem = state_.policy_problem();
+  if (problem.empty() == divides_) return;
+  divides_ = problem.empty();
+  if (divides_) return spdlog::info("the policy {} divides again", config_.policy);
+  spdlog::warn("the policy {} does not divide, and all limits stay as they are: {}", config_.policy,
+               problem);
+}
+
+const SiteNumbers& SiteAdministration::numbers() {
+  return numbers_.get(clock_, [this] { return make_numbers(); });
+}
+
+SiteNumbers SiteAdministration::make_numbers() {
   SiteNumbers numbers;
   numbers.name = config_.name;
   numbers.policy = config_.policy;
@@ -433,8 +449,8 @@ SiteNumbers SiteAdministration::numbers() {
   return numbers;
 }
 
-std::string SiteAdministration::status() {
-  return status_json(numbers(), config_, *live_);
+const std::string& SiteAdministration::status() {
+  return status_.get(clock_, [this] { return status_json(numbers(), config_, *live_); });
 }
 
 }  // namespace vpfs::coordinator

@@ -24,6 +24,7 @@
 #include "control/coordinator/links/stage_links.h"
 #include "control/metrics/http_ports.h"
 #include "control/metrics/own_part.h"
+#include "control/site/kept.h"
 #include "control/site/site_book.h"
 #include "control/site/site_forward.h"
 #include "control/site/site_jobs.h"
@@ -89,8 +90,9 @@ class SiteAdministration final : private control::Owner {
     forward_.forward(request, std::move(done));
   }
 
-  [[nodiscard]] std::string status();
-  [[nodiscard]] SiteNumbers numbers();
+  // Both may be some time old if they take long to make. They are valid until the next call.
+  [[nodiscard]] const std::string& status();
+  [[nodiscard]] const SiteNumbers& numbers();
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const {
     return port_ == nullptr ? std::nullopt : port_->tcp_endpoint();
   }
@@ -131,6 +133,8 @@ class SiteAdministration final : private control::Owner {
   // Tells jobs and stages if the book has changed.
   void put_into_force();
   void use_composed();
+  void tell_whether_divided();
+  [[nodiscard]] SiteNumbers make_numbers();
   void look_names_up();
   void read_again();
   void tick();
@@ -158,6 +162,9 @@ class SiteAdministration final : private control::Owner {
   SiteStages stages_;
   SiteForward forward_;
   RecentCycles cycles_;
+  bool divides_ = true;  // as was last told
+  Kept<SiteNumbers> numbers_;
+  Kept<std::string> status_;
   std::optional<allocation::TotalsWatch> totals_;  // nothing: the policy does not share totals
   GrowingSums sums_;
   asio::steady_timer timer_;

@@ -216,7 +216,7 @@ void SiteForward::ask(const std::shared_ptr<Run>& run, const SiteStages::Member&
   const Duration patience =
       hello.is_aggregator ? limits_.patience_with_aggregators : limits_.patience;
   // The stage may have left when the answer comes.
-  requests_.ask(stage.id, std::move(question), patience,
+  requests_.ask(stage.id, question, patience,
                 [this, run, name = hello.name, address = hello.address](const Envelope& answer) {
                   StageHello whose;
                   whose.name = name;

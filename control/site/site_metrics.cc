@@ -99,6 +99,8 @@ void add_office(Group& group, const SiteNumbers& numbers) {
   group.set("leads", "1 if this coordinator leads, 0 if it is a standby.", 1);
   group.set("store_works", "Whether the store of rules and jobs answers.",
             numbers.store_problem.empty() ? 1 : 0);
+  group.set("divides", "Whether the policy could divide in the last cycle; else limits stay.",
+            numbers.policy_problem.empty() ? 1 : 0);
   group.set("term", "Term of the coordinator; each start has a higher one.",
             static_cast<double>(numbers.term));
 }

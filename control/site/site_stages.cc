@@ -18,17 +18,21 @@ constexpr const char* kTooOld =
 }  // namespace
 
 void SiteStages::joined(allocation::StageId id) {
+  left(id);
   Stage& stage = stages_[id.index];
-  stage = {};
   stage.member.id = id;
   stage.member.hello = &requests_->hello(id);
   stage.connection = ++connections_;
   if (!stage.member.hello->takes_site) stage.member.problem = kTooOld;
-  send(stage);
+  ask(stage);
+  send_some();
 }
 
 void SiteStages::left(allocation::StageId id) {
-  stages_.erase(id.index);
+  const auto place = stages_.find(id.index);
+  if (place == stages_.end()) return;
+  set_asked(place->second, false);
+  stages_.erase(place);
   tell_those_who_wait();
 }
 
@@ -41,36 +45,67 @@ bool SiteStages::set(control::Site site) {
   ++version_;
   for (auto& [index, stage] : stages_) {
     stage.member.has_newest = false;
-    stage.again_at.reset();
-    send(stage);
+    ask(stage);
   }
+  send_some();
   return true;
 }
 
 void SiteStages::tick() {
   const TimePoint now = clock_.now();
   for (auto& [index, stage] : stages_) {
-    if (stage.again_at && *stage.again_at <= now) send(stage);
+    if (stage.again_at && *stage.again_at <= now) ask(stage);
   }
+  send_some();
+}
+
+void SiteStages::set_asked(Stage& stage, bool is_asked) {
+  if (std::exchange(stage.member.is_asked, is_asked) == is_asked) return;
+  is_asked ? ++asked_ : --asked_;
 }
 
 // At most one is under way: the answer to it is followed by the newest.
-void SiteStages::send(Stage& stage) {
+void SiteStages::ask(Stage& stage) {
   stage.again_at.reset();
+  if (version_ == 0 || stage.member.is_asked || !stage.member.hello->takes_site) return;
+  set_asked(stage, true);
+  due_.push_back({.stage = stage.member.id.index, .connection = stage.connection});
+}
+
+void SiteStages::send_some() {
+  if (goes_on_) return tell_those_who_wait();
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < limits_.stages_at_once && !due_.empty(); ++i) {
+    const Due next = due_.front();
+    due_.pop_front();
+    const auto place = stages_.find(next.stage);
+    if (place == stages_.end() || place->second.connection != next.connection) continue;
+    send(place->second);
+    bytes += text_.size();
+    if (bytes >= limits_.bytes_at_once) break;
+  }
+  tell_those_who_wait();
+  if (due_.empty()) return;
+  goes_on_ = true;
+  asio::post(context_, [this] {
+    goes_on_ = false;
+    send_some();
+  });
+}
+
+void SiteStages::send(Stage& stage) {
   Member& member = stage.member;
-  if (version_ == 0 || member.is_asked || !member.hello->takes_site) return;
   if (text_.size() > limits_.most_bytes) {
     member.problem = fmt::format("the rules and jobs of the site have {} bytes, a stage takes {}",
                                  text_.size(), limits_.most_bytes);
-    return;
+    return set_asked(stage, false);
   }
   if (may_send_ && !may_send_()) {
     member.problem = "was not sent the rules: this coordinator may lead no more";
     stage.again_at = clock_.now();
-    return;
+    return set_asked(stage, false);
   }
   if (term_) site_.mutable_site()->set_term(term_());
-  member.is_asked = true;
   stage.version = version_;
   requests_->ask(
       member.id, site_, limits_.patience,
@@ -84,7 +119,7 @@ void SiteStages::answered(allocation::StageId id, std::uint64_t connection, std:
   if (place == stages_.end() || place->second.connection != connection) return;
   Stage& stage = place->second;
   Member& member = stage.member;
-  member.is_asked = false;
+  set_asked(stage, false);
   member.warnings.clear();
   member.problem.clear();
   if (answer.has_ack()) {
@@ -97,13 +132,8 @@ void SiteStages::answered(allocation::StageId id, std::uint64_t connection, std:
       stage.again_at = clock_.now() + limits_.pause;
     }
   }
-  if (version != version_) send(stage);
-  tell_those_who_wait();
-}
-
-bool SiteStages::is_settled() const {
-  return std::ranges::none_of(stages_,
-                              [](const auto& each) { return each.second.member.is_asked; });
+  if (version != version_) ask(stage);
+  send_some();
 }
 
 void SiteStages::when_answered(Duration patience, Told done) {
@@ -123,7 +153,7 @@ void SiteStages::when_answered(Duration patience, Told done) {
 }
 
 void SiteStages::tell_those_who_wait() {
-  if (waiting_.empty() || !is_settled()) return;
+  if (waiting_.empty() || asked_ > 0) return;
   const std::vector<std::string> all = lines();
   for (auto& [number, waiting] : std::exchange(waiting_, {})) {
     asio::post(context_, [told = std::move(waiting->done), all] { told(all); });

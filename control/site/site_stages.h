@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,7 +31,7 @@ class SiteStages {
     allocation::StageId id;
     const StageHello* hello = nullptr;
     bool has_newest = false;            // the present rules are in force there
-    bool is_asked = false;              // its answer is to come
+    bool is_asked = false;              // its answer is to come, or its turn to be sent them
     std::vector<std::string> warnings;  // of its last answer
     std::string problem;                // why it does not have the newest; "": nothing is known
   };
@@ -39,6 +41,9 @@ class SiteStages {
     Duration pause = std::chrono::seconds(10);
     std::size_t most_bytes = kMostSiteBytes;
     std::size_t most_lines = 50;  // of when_answered()
+    // That are sent in one turn of the loop, beyond the first stage: cycles come between.
+    std::size_t bytes_at_once = std::size_t{1} << 20U;
+    std::size_t stages_at_once = 64;
   };
 
   // Both outlive it.
@@ -68,7 +73,10 @@ class SiteStages {
   using Told = std::function<void(std::vector<std::string> lines)>;
   void when_answered(Duration patience, Told done);
   // After this, no `done` is called.
-  void stop() { waiting_.clear(); }
+  void stop() {
+    waiting_.clear();
+    due_.clear();
+  }
 
   // In the order of names.
   [[nodiscard]] std::vector<Member> members() const;
@@ -81,15 +89,22 @@ class SiteStages {
     std::uint64_t version = 0;     // that it was sent last
     std::optional<TimePoint> again_at;
   };
+  struct Due {
+    std::uint32_t stage;
+    std::uint64_t connection;
+  };
   struct Waiting {
     asio::steady_timer timer;
     Told done;
   };
 
+  // Its turn to be sent the newest comes with send_some().
+  void ask(Stage& stage);
+  void send_some();
   void send(Stage& stage);
+  void set_asked(Stage& stage, bool is_asked);
   void answered(allocation::StageId id, std::uint64_t connection, std::uint64_t version,
                 const control::Envelope& answer);
-  [[nodiscard]] bool is_settled() const;
   void tell_those_who_wait();
   [[nodiscard]] std::vector<std::string> lines() const;
 
@@ -100,6 +115,9 @@ class SiteStages {
   std::function<std::uint64_t()> term_;
   std::function<bool()> may_send_;
   std::map<std::uint32_t, Stage> stages_;  // by the index of the StageId
+  std::size_t asked_ = 0;                  // of them
+  std::deque<Due> due_;                    // whose turn to be sent is to come
+  bool goes_on_ = false;                   // with them, in a later turn of the loop
   control::Envelope site_;                 // what is sent
   std::string text_;                       // of it, to compare
   std::uint64_t version_ = 0;              // of site_; 0: there is none yet

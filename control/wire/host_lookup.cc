@@ -89,9 +89,9 @@ net::Task<HostLookup::Found> HostLookups::find(PortAddress address, Duration pat
   if (place == under_way_.end()) {
     place = under_way_.insert(place, std::make_unique<HostLookup>(context_, address));
   }
-  HostLookup& lookup = **place;
-  HostLookup::Found found = co_await lookup.wait(patience);
-  if (lookup.is_done()) std::erase_if(under_way_, is_its);
+  HostLookup::Found found = co_await (*place)->wait(patience);
+  // Another coroutine may have waited for it too, and have erased it.
+  std::erase_if(under_way_, [&](const auto& each) { return is_its(each) && each->is_done(); });
   co_return found;
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/config_file.h"
+#include "base/log/log_config.h"
 #include "base/named_file.h"
 #include "control/allocation/allocation_policy.h"
 #include "control/metrics/http_tls.h"
@@ -34,7 +36,7 @@ constexpr std::array<ConfigWord, 8> kWords = {{{"interval", "period"},
 
 constexpr std::uint64_t kMostOperations = std::uint64_t{1} << 40;
 
-void read_amounts(ConfigReader reader, Amounts& amounts) {
+void read_amounts(ConfigReader& reader, Amounts& amounts) {
   BytesPerSecond bytes = {};
   if (reader.get("bytes", &bytes, {1}, {Share::kMaxRate})) amounts.bytes = bytes.count;
   reader.get("operations", &amounts.operations, 1, kMostOperations);
@@ -46,10 +48,18 @@ void read_policy(ConfigReader& reader, Config& config) {
   for (const allocation::AllocationPolicyKind* kind : allocation::policies())
     names.emplace_back(kind->name);
   reader.choose("policy", &config.policy, names);
-  read_amounts(reader.child("capacity"), config.capacity);
-  read_amounts(reader.child("floor"), config.floor);
-  if (config.policy == "psfa" && config.capacity == Amounts{} && !reader.has("parent")) {
+  ConfigReader capacity = reader.child("capacity");
+  read_amounts(capacity, config.capacity);
+  ConfigReader floor = reader.child("floor");
+  read_amounts(floor, config.floor);
+  const bool is_missing = config.capacity == Amounts{} && capacity.flawless();
+  if (config.policy == "psfa" && is_missing && !reader.has("parent")) {
     reader.report("capacity", "is missing: the policy psfa needs a capacity to divide");
+  }
+  if (config.policy == "total" && reader.has("capacity")) {
+    reader.report("capacity",
+                  "is for the policy psfa, not total: `total_rate` limits a job on all stages "
+                  "together");
   }
 }
 
@@ -135,15 +145,15 @@ void read_jobs(ConfigReader& reader, Config& config) {
     BytesPerSecond rate = {};
     if (entry.get("total_rate", &rate, {1}, {Share::kMaxRate})) job.most.bytes = rate.count;
     entry.get("total_operations", &job.most.operations, 1, kMostOperations);
-    if (entry.get("limit", &rate, {1}, {Share::kMaxRate})) {
-      job.limit.bytes = rate.count;
-      if (config.policy != "static") {
-        entry.report("limit", fmt::format("is for the policy static, not {}: `total_rate` limits "
-                                          "the job on all stages together",
-                                          config.policy));
-      }
-    }
+    if (entry.get("limit", &rate, {1}, {Share::kMaxRate})) job.limit.bytes = rate.count;
     entry.get("operations_limit", &job.limit.operations, 1, kMostOperations);
+    for (const auto& [key, instead] :
+         {std::pair("limit", "total_rate"), {"operations_limit", "total_operations"}}) {
+      if (config.policy == "static" || !entry.has(key)) continue;
+      entry.report(key, fmt::format("is for the policy static, not {}: `{}` limits the job on all "
+                                    "stages together",
+                                    config.policy, instead));
+    }
     const auto same = [&](const JobConfig& other) { return other.name == job.name; };
     if (!job.name.empty() && std::ranges::any_of(config.jobs, same)) {
       entry.report("name", fmt::format("\"{}\" is given twice", job.name));
@@ -227,6 +237,7 @@ void read_parent(ConfigReader& reader, Config& config) {
 }
 
 void check_host(const Config& config, ConfigErrors& errors) {
+  check_log_here(config.log, errors, "log");
   control::check_port_config(config.control, errors);
   control::check_http_tls(config.http, config.control, errors);
   control::check_port_folders(config.control, "control", errors);
@@ -269,8 +280,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors) {
   config.control = control::read_port_config(
       reader, [&](ConfigReader& control) { control::read_http(control, config.http); });
   read_members(reader, config);
-  reader.get("log", &config.log);
-  reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
+  read_log(reader, "vpfs-coordinator", config.log, config.log_level);
   return config;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <asio/post.hpp>
+#include <spdlog/spdlog.h>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -68,13 +69,31 @@ void CycleRunner::run(Kind kind, Done done) {
   // Answers that have come are taken between bursts: what they are about is in the caches still.
   const std::uint64_t joins = links_->joins();
   for (std::size_t i = 0; i < outgoing.size(); ++i) {
+    if (i % kBurst == 0) {
+      if (i > 0) links_->serve_now();
+      if (const char* const why = why_not_go_on(); why != nullptr) {
+        give_up(outgoing.subspan(i), joins, why);
+        break;
+      }
+    }
     if (i + kAhead < outgoing.size()) links_->prepare(outgoing[i + kAhead].stage);
     send(outgoing[i], joins);
-    if (i % kBurst == kBurst - 1) links_->serve_now();
   }
   if (state_.unanswered() == 0) return finish(0);
   links_->expect_answers(true);
   wait();
+}
+
+// Caps of these stages count as sent until their connections have ended.
+void CycleRunner::give_up(std::span<const allocation::Outgoing> rest, std::uint64_t joins,
+                          const char* why) {
+  spdlog::warn("a cycle was not sent to {} of {} stages: {}", rest.size(), times_.stages, why);
+  for (const allocation::Outgoing& each : rest) links_->disconnect(each.stage, joins, why);
+}
+
+const char* CycleRunner::why_not_go_on() const {
+  if (may_send_ && !may_send_()) return "the coordinator may lead no more";
+  return state_.is_in_time(clock_.now()) ? nullptr : "the coordinator was stopped for too long";
 }
 
 void CycleRunner::stop() {
@@ -92,8 +111,8 @@ void CycleRunner::send(const allocation::Outgoing& message, std::uint64_t joins)
   cycle.set_complete(message.complete);
   cycle.clear_allocations();
   for (const allocation::FlowGrant& each : message.grants) fill(*cycle.add_allocations(), each);
-  const bool is_sent = links_->send_cycle(message.stage, envelope_, joins);
-  if (is_sent && message.close) links_->disconnect(message.stage, "it was silent for too long");
+  (void)links_->send_cycle(message.stage, envelope_, joins);
+  if (message.close) links_->disconnect(message.stage, joins, "it was silent for too long");
 }
 
 void CycleRunner::wait() {

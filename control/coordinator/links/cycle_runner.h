@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <asio/io_context.hpp>
@@ -42,8 +43,8 @@ class CycleRunner {
   // Comes before all else; it outlives the runner's use.
   void use(StageLinks& links) { links_ = &links; }
 
-  // From now on a round begins only if this is true. Otherwise nothing is sent, and nothing is
-  // done.
+  // From now on a round begins, and goes on, only if this is true. Otherwise nothing is sent, and
+  // nothing is done.
   void ask_before(std::function<bool()> may_send) { may_send_ = std::move(may_send); }
   // `done` is called once, in a later turn. REQUIRES: the round before is done.
   void run(Kind kind, Done done);
@@ -59,6 +60,9 @@ class CycleRunner {
 
  private:
   void send(const allocation::Outgoing& message, std::uint64_t joins);
+  // Why what is left of a round must not be sent: the process was stopped meanwhile. Null: it may.
+  [[nodiscard]] const char* why_not_go_on() const;
+  void give_up(std::span<const allocation::Outgoing> rest, std::uint64_t joins, const char* why);
   void wait();
   void look_whether_done();
   void finish(std::size_t late);

@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kMostInTurn = std::size_t{1024} * 1024;
 // A peer that leaves more than this unread is of no use.
 constexpr std::size_t kMostUnsent = std::size_t{16} * 1024 * 1024;
+// A step may take a signature, before anything is known of the peer. Cycles come between.
+constexpr int kHandshakesInTurn = 16;
 
 }  // namespace
 
@@ -46,7 +48,17 @@ void FrameLink::want_room(bool wants) {
   }
 }
 
+bool FrameLink::has_turn_for_handshake() {
+  if (!stream_->has_slow_handshake()) return true;
+  if (std::exchange(room_.turn, room_.set.turn()) != room_.set.turn()) room_.handshakes = 0;
+  return ++room_.handshakes <= kHandshakesInTurn;
+}
+
 void FrameLink::shake_hands() {
+  if (!has_turn_for_handshake()) {
+    wants_room_ = true;
+    return room_.set.tell_again(stream_->descriptor(), *this, true);
+  }
   const auto wants = stream_->handshake();
   if (!wants) return end(wants.error().message);
   want_room(*wants == net::ReadyStream::Wants::write);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@ namespace vpfs::coordinator {
 struct LinkRoom {
   net::ReadySet& set;
   std::vector<std::byte> buffer = std::vector<std::byte>(std::size_t{256} * 1024);
+  std::uint64_t turn = 0;  // of the set, in which ...
+  int handshakes = 0;      // ... so many steps of handshakes were made
 };
 
 // A connection as frames of the control protocol. An idle one keeps no buffers. Belongs to the
@@ -56,6 +59,7 @@ class FrameLink final : private net::ReadySet::Member {
  private:
   void ready(bool readable, bool writable, bool has_ended) override;
   void shake_hands();
+  [[nodiscard]] bool has_turn_for_handshake();
   void read(bool has_ended);
   void take(std::span<const std::byte> bytes);
   // Hands whole frames over; returns how many bytes they took.

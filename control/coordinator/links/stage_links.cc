@@ -381,9 +381,14 @@ void StageLinks::prepare(allocation::StageId stage) const {
   if (stage.index < by_stage_.size()) prefetch<6>(by_stage_[stage.index]);
 }
 
-bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uint64_t joins) {
+StageLinks::Peer* StageLinks::of_before(allocation::StageId stage, std::uint64_t joins) const {
   Peer* const found = stage.index < by_stage_.size() ? by_stage_[stage.index] : nullptr;
-  if (found == nullptr || found->joined_as >= joins) return false;
+  return found != nullptr && found->joined_as < joins ? found : nullptr;
+}
+
+bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uint64_t joins) {
+  Peer* const found = of_before(stage, joins);
+  if (found == nullptr) return false;
   Peer& to = *found;
   to.cycle = ++to.last_number;
   to.sequence = cycle.cycle().sequence();
@@ -393,7 +398,7 @@ bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uin
   return true;
 }
 
-void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patience, Done done) {
+void StageLinks::ask(allocation::StageId stage, Envelope& request, Duration patience, Done done) {
   Peer& to = peer(stage);
   if (to.asked.size() >= kMostAsked) {
     std::vector<Asked> refused;
@@ -413,8 +418,11 @@ void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patie
   send(to, request);
 }
 
-void StageLinks::disconnect(allocation::StageId stage, std::string why) {
-  const Peer& leaving = peer(stage);
+void StageLinks::disconnect(allocation::StageId stage, std::uint64_t joins, const char* why) {
+  if (const Peer* const leaving = of_before(stage, joins)) drop_later(*leaving, why);
+}
+
+void StageLinks::drop_later(const Peer& leaving, std::string why) {
   asio::post(context_, [this, leaving = &leaving, since = leaving.since, why = std::move(why)] {
     const auto place = peers_.find(leaving);
     if (place != peers_.end() && place->second->since == since) drop(*place->second, why);
@@ -424,7 +432,7 @@ void StageLinks::disconnect(allocation::StageId stage, std::string why) {
 void StageLinks::disconnect_if(const std::function<bool(const StageHello&)>& is_meant,
                                const std::string& why) {
   for (const auto& [key, peer] : peers_) {
-    if (peer->state == Peer::State::joined && is_meant(peer->hello)) disconnect(peer->stage, why);
+    if (peer->state == Peer::State::joined && is_meant(peer->hello)) drop_later(*peer, why);
   }
 }
 

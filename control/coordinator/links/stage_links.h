@@ -106,14 +106,14 @@ class StageLinks final : public StageRequests {
   [[nodiscard]] std::uint64_t joins() const { return joins_; }
   // Asks something else. `done` is called once, in a later turn. REQUIRES (this and the following):
   // the handler was told that the stage has joined, and not that it has left.
-  void ask(allocation::StageId stage, control::Envelope request, Duration patience,
+  void ask(allocation::StageId stage, control::Envelope& request, Duration patience,
            Done done) override;
   // Whether answers to cycles are on their way.
   void expect_answers(bool expects) { set_->expect(expects); }
   // Hands over what has come meanwhile.
   void serve_now() { set_->serve_now(); }
-  // Ends the connection; the handler hears that it has left, in a later turn.
-  void disconnect(allocation::StageId stage, std::string why);
+  // Ends the connection if send_cycle() would send; the handler hears of it in a later turn.
+  void disconnect(allocation::StageId stage, std::uint64_t joins, const char* why);
   // The same for all that are meant.
   void disconnect_if(const std::function<bool(const StageHello&)>& is_meant,
                      const std::string& why);
@@ -171,6 +171,9 @@ class StageLinks final : public StageRequests {
   void send_away(Peer& peer, std::uint64_t number, const control::Error& why);
   void tell(Peer& peer, std::uint64_t number, const control::Error& why);
   void drop(Peer& peer, const std::string& why);
+  void drop_later(const Peer& peer, std::string why);
+  // Null: it has left, or it has joined as one of `joins` or later.
+  [[nodiscard]] Peer* of_before(allocation::StageId stage, std::uint64_t joins) const;
   void send(Peer& peer, const control::Envelope& envelope);
   void fail_asked(std::vector<Asked> asked, const std::string& why);
   void complain(const std::string& text);

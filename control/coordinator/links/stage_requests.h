@@ -51,8 +51,9 @@ class StageRequests {
   static constexpr const char* kNotReached = "stage";
 
   virtual ~StageRequests() = default;
-  // `done` is called once, in a later turn. REQUIRES (both): the stage is connected.
-  virtual void ask(allocation::StageId stage, control::Envelope request, Duration patience,
+  // `done` is called once, in a later turn. The number of the request is set here, and it is not
+  // kept. REQUIRES (both): the stage is connected.
+  virtual void ask(allocation::StageId stage, control::Envelope& request, Duration patience,
                    Done done) = 0;
   [[nodiscard]] virtual const StageHello& hello(allocation::StageId stage) const = 0;
   [[nodiscard]] virtual std::vector<AbsentStage> absent() const = 0;

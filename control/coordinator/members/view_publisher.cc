@@ -116,7 +116,7 @@ void ViewPublisher::tell(std::uint32_t member) {
   *request.mutable_member_view() = to_message(keeper_.view());
   request.mutable_member_view()->set_cost_model(cost_model_);
   links_->ask(
-      allocation::StageId{member}, std::move(request), kAnswersWithin,
+      allocation::StageId{member}, request, kAnswersWithin,
       [this, member, version = version_, connection = to.connection](
           const control::Envelope& answer) { answered(member, connection, version, answer); });
 }

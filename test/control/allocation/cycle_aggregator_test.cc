@@ -102,6 +102,22 @@ TEST_F(AggregatorCycleTest, CapsAreTakenBackBeforeTheyHaveToEnd) {
   EXPECT_EQ(state_->in_force().bytes, 0U);
 }
 
+TEST_F(AggregatorCycleTest, CapsThatAreSentAfterAStopOfTheProcessWouldEndTooLate) {
+  const StageId stage = add("s1", "a");
+  grant_bytes({{"a", 600}});
+  EXPECT_TRUE(state_->is_in_time(now_ + 1h)) << "nothing says when caps end";
+  const TimePoint end = now_ + 1050ms;
+  state_->set_caps_end(end);
+  begin();
+  ASSERT_EQ(lease(stage), 400ms);
+  EXPECT_TRUE(state_->is_in_time(end - 200ms - 400ms));
+  EXPECT_FALSE(state_->is_in_time(end - 200ms - 400ms + 1ns));
+  answer(stage);
+  while (now_ + 50ms < end - 200ms) begin_and_answer();
+  begin_and_answer();
+  EXPECT_TRUE(state_->is_in_time(end + 1h)) << "there are no caps in it";
+}
+
 TEST_F(AggregatorCycleTest, AStageThatMightReadItsCapsTooLateIsDisconnected) {
   CycleSettings settings = small_settings();
   settings.silent_cycles = 100;

@@ -59,6 +59,34 @@ TEST_F(CycleStateTest, AStageThatReturnsGoesOnWithItsCapsAndCounters) {
   EXPECT_EQ(pair(0).done, 1300U);
 }
 
+// Numbers and generations of the process before mean nothing in the one that has taken over.
+TEST_F(CycleStateTest, AStageThatReturnsWithOtherNumbersDoesNotCountForAnotherJob) {
+  StageId stage = join("s1", 5);
+  ask();
+  announce(stage, 0, "a", 0);
+  announce(stage, 1, "b", 0);
+  answer(stage, {{.flow = 0}, {.flow = 1}});
+  begin();
+  answer(stage, {{.flow = 0, .arrived_bytes = 9000, .done_cost = 9000},
+                 {.flow = 1, .arrived_bytes = 100, .done_cost = 100}});
+  state_->leave(stage, now_);
+  stage = join("s1", 5);
+  ask();
+  announce(stage, 0, "b", 0);
+  announce(stage, 1, "a", 0);
+  answer(stage, {{.flow = 0, .arrived_bytes = 100, .done_cost = 100},
+                 {.flow = 1, .arrived_bytes = 9000, .done_cost = 9000}});
+  begin();
+  EXPECT_EQ(state_->status(stage).lies, 0U);
+  EXPECT_EQ(pair(0).done, 9000U);
+  EXPECT_EQ(pair(1).done, 100U);
+  answer(stage, {{.flow = 0, .arrived_bytes = 150, .done_cost = 150},
+                 {.flow = 1, .arrived_bytes = 9007, .done_cost = 9007}});
+  begin();
+  EXPECT_EQ(pair(0).done, 9007U);
+  EXPECT_EQ(pair(1).done, 150U);
+}
+
 TEST_F(CycleStateTest, AnotherIncarnationHasNoCreditAndNoCapsOfTheOneBefore) {
   StageId stage = add("s1", "a", 5);
   grant_bytes({{"a", 600}});

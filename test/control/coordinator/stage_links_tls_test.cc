@@ -1,5 +1,8 @@
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "net/socket_options.h"
 #include "test/control/coordinator/links_fixture.h"
@@ -63,6 +66,26 @@ TEST_F(StageLinksTlsTest, AStageIsTheOneThatItsCertificateNames) {
     send_cycle(0, cycle);
     ASSERT_EQ(stage.answer_cycle()->sequence(), cycle);
   }
+}
+
+// More of them than one turn of the loop has time for.
+TEST_F(StageLinksTlsTest, HandshakesOfManyThatComeAtOnceAllEnd) {
+  constexpr int kPeers = 40;
+  open();
+  const net::Endpoint at = endpoint();
+  std::atomic<int> connected = 0;
+  std::vector<std::jthread> peers;
+  on_thread([&] {
+    for (int i = 0; i < kPeers; ++i) {
+      peers.emplace_back([&] {
+        const FakeStage stage = FakeStage::dial(at, client_tls(folder->path(), "mount"));
+        if (stage.connected()) ++connected;
+      });
+    }
+    std::this_thread::sleep_for(200ms);  // their first messages are all there
+  });
+  peers.clear();
+  EXPECT_EQ(connected, kPeers);
 }
 
 TEST_F(StageLinksTlsTest, ACertificateThatIsNotListedIsRefusedByName) {

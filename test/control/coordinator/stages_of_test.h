@@ -22,10 +22,10 @@ class StagesOfTest final : public StageRequests {
     Done done;  // null: it was answered
   };
 
-  void ask(allocation::StageId stage, control::Envelope request, Duration patience,
+  void ask(allocation::StageId stage, control::Envelope& request, Duration patience,
            Done done) override {
     asked.push_back({.stage = hellos.at(stage.index).name,
-                     .request = std::move(request),
+                     .request = request,
                      .patience = patience,
                      .done = std::move(done)});
   }

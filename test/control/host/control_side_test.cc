@@ -95,6 +95,18 @@ TEST_F(ControlSideTest, AllocationsAreByTheNumbersThatWereAnnounced) {
   EXPECT_EQ(applied(), 1U);
 }
 
+TEST_F(ControlSideTest, NoCycleIsAppliedWhileAnotherProcessTakesOver) {
+  const std::uint32_t a = number_of("a");
+  EXPECT_TRUE(run(limit(a, 1'000'000), 1).report.applied());
+  side_.refuse_cycles(true);
+  const CycleAnswer answer = run(limit(a, 1000), 2);
+  EXPECT_FALSE(answer.report.applied());
+  EXPECT_EQ(answer.report.refused().code(), Error::UNAVAILABLE);
+  EXPECT_EQ(applied(), 1U);
+  side_.refuse_cycles(false);
+  EXPECT_TRUE(run(limit(a, 1000), 3).report.applied());
+}
+
 TEST_F(ControlSideTest, FieldsOfALaterVersionChangeNothingOfACycle) {
   Cycle cycle = limit(number_of("a"), 1'000'000);
   test::add_unknown(cycle);

@@ -42,6 +42,12 @@ TEST(SiteMetrics, AreWellFormedAndSayWhatIsThere) {
                       {{"name", "main"}, {"policy", "psfa"}, {"version", "1.2"}}),
             1);
   EXPECT_EQ(all.value("vpfs_coordinator_term"), 7);
+  EXPECT_EQ(all.value("vpfs_coordinator_divides"), 1);
+  SiteNumbers hindered = example();
+  hindered.policy_problem = "no floor";
+  EXPECT_EQ(
+      test::read_exposition(site_metrics(hindered, "1.2", 10)).value("vpfs_coordinator_divides"),
+      0);
   EXPECT_EQ(all.value("vpfs_certificate_end_timestamp_seconds"), 1790000000);
   EXPECT_EQ(all.value("vpfs_coordinator_cycle_seconds_count"), 20);
   EXPECT_EQ(all.value("vpfs_coordinator_cycle_seconds_sum"), 2);

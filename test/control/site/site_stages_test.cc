@@ -202,6 +202,64 @@ TEST_F(SiteStagesTest, RulesThatAreTooLongForAMessageAreNotSent) {
   EXPECT_EQ(requests_.asked.size(), 1U);
 }
 
+TEST_F(SiteStagesTest, CyclesComeBetweenWhenManyStagesAreSentTheRules) {
+  SiteStages stages(context_, clock_, {.stages_at_once = 10});
+  stages.use(requests_);
+  for (int i = 0; i < 25; ++i) stages.joined(requests_.add("ds" + std::to_string(i)));
+  stages.set(site_with("a"));
+  EXPECT_EQ(requests_.asked.size(), 10U);
+  bool told = false;
+  stages.when_answered(1h, [&](const std::vector<std::string>&) { told = true; });
+  // Answers of the first ones do not bring more of them into this turn, and a newer version goes to
+  // those that have none yet.
+  stages.set(site_with("b"));
+  for (int i = 0; i < 10; ++i) requests_.acknowledge("ds" + std::to_string(i));
+  EXPECT_EQ(requests_.asked.size(), 10U);
+  std::size_t before = 10;
+  for (std::size_t turn = 0; before < 35 && turn < 10; ++turn) {
+    context_.restart();
+    context_.poll_one();
+    EXPECT_LE(requests_.asked.size(), before + 10);
+    before = requests_.asked.size();
+    EXPECT_FALSE(told);
+  }
+  ASSERT_EQ(requests_.asked.size(), 35U) << "ten of them twice";
+  for (int i = 0; i < 25; ++i) {
+    const std::string name = "ds" + std::to_string(i);
+    EXPECT_EQ(rule_of(name), "b");
+    requests_.acknowledge(name);
+  }
+  context_.restart();
+  context_.poll();
+  EXPECT_TRUE(told);
+}
+
+TEST_F(SiteStagesTest, LongRulesGoToFewerStagesAtOnce) {
+  SiteStages stages(context_, clock_, {.bytes_at_once = 1000});
+  stages.use(requests_);
+  for (int i = 0; i < 9; ++i) stages.joined(requests_.add("ds" + std::to_string(i)));
+  stages.set(site_with(std::string(400, 'x')));
+  EXPECT_EQ(requests_.asked.size(), 3U);
+  context_.poll();
+  EXPECT_EQ(requests_.asked.size(), 9U);
+}
+
+TEST_F(SiteStagesTest, AStageThatLeavesBeforeItsTurnIsNotSentTheRules) {
+  SiteStages stages(context_, clock_, {.stages_at_once = 1});
+  stages.use(requests_);
+  stages.joined(requests_.add("ds0"));
+  const allocation::StageId second = requests_.add("ds1");
+  stages.joined(second);
+  stages.set(site_with("a"));
+  stages.left(second);
+  requests_.acknowledge("ds0");
+  bool told = false;
+  stages.when_answered(1h, [&](const std::vector<std::string>&) { told = true; });
+  context_.poll();
+  EXPECT_TRUE(told);
+  EXPECT_EQ(requests_.asked.size(), 1U);
+}
+
 TEST_F(SiteStagesTest, LinesAreBounded) {
   SiteStages stages(context_, clock_, {.most_lines = 2});
   stages.use(requests_);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/log/log.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
 
@@ -178,21 +179,32 @@ TEST(CoordinatorConfig, TheDeadlineFollowsThePeriod) {
   EXPECT_EQ(at_once.config.deadline, 1s);
 }
 
+TEST(CoordinatorConfig, AMisspeltJournalIsNotTakenForAFile) {
+  EXPECT_THAT(errors_with("log: journl\n"),
+              ElementsAre("c.yaml:3: log: 'journl' is not `stderr`, `journal` or a file with its "
+                          "directory, such as ./vpfs-coordinator.log"));
+  EXPECT_THAT(errors_with("log: journal\n"), IsEmpty());
+  EXPECT_THAT(errors_with("log_level: loud\n"), ElementsAre(HasSubstr("c.yaml:3: log_level: ")));
+}
+
 TEST(CoordinatorConfig, APolicyIsOneOfThoseThatAreThere) {
   EXPECT_THAT(errors_with("policy: fair\n"),
               ElementsAre(::testing::AllOf(HasSubstr("c.yaml:3: policy: "), HasSubstr("psfa"),
                                            HasSubstr("static"), HasSubstr("total"))));
   EXPECT_THAT(errors_with("policy: psfa\n"), ElementsAre(HasSubstr("capacity: is missing")));
   EXPECT_THAT(errors_with("policy: psfa\ncapacity: {operations: 1}\n"), IsEmpty());
+  EXPECT_THAT(errors_with("capacity: {operations: 1}\n"),
+              ElementsAre(HasSubstr("c.yaml:3: capacity: is for the policy psfa, not total")))
+      << "the default policy";
   // An aggregator is told what it has.
   EXPECT_THAT(errors_with("name: a\npolicy: psfa\nparent: {address: /run/p.sock}\n"), IsEmpty());
 }
 
 TEST(CoordinatorConfig, AmountsAreRates) {
-  EXPECT_THAT(errors_with("capacity: {bytes: 0 B/s}\n"),
-              ElementsAre(HasSubstr("c.yaml:3: capacity.bytes: ")));
-  EXPECT_THAT(errors_with("capacity: {bytes: fast}\n"),
-              ElementsAre(HasSubstr("c.yaml:3: capacity.bytes: ")));
+  EXPECT_THAT(errors_with("policy: psfa\ncapacity: {bytes: 0 B/s}\n"),
+              ElementsAre(HasSubstr("c.yaml:4: capacity.bytes: ")));
+  EXPECT_THAT(errors_with("policy: psfa\ncapacity: {bytes: fast}\n"),
+              ElementsAre(HasSubstr("c.yaml:4: capacity.bytes: ")));
   EXPECT_THAT(errors_with("floor: {operations: -5}\n"),
               ElementsAre(HasSubstr("c.yaml:3: floor.operations: ")));
   EXPECT_THAT(errors_with("floor: {iops: 5}\n"), ElementsAre(HasSubstr("floor.iops: unknown key")));
@@ -206,6 +218,9 @@ TEST(CoordinatorConfig, AJobIsThereOnceAndHasAName) {
               ElementsAre(HasSubstr("jobs[0].name: is missing")));
   EXPECT_THAT(errors_with("jobs: [{name: a, limit: 1 MiB/s}]\n"),
               ElementsAre(HasSubstr("jobs[0].limit: is for the policy static, not total")));
+  EXPECT_THAT(errors_with("jobs: [{name: a, operations_limit: 5}]\n"),
+              ElementsAre(HasSubstr("jobs[0].operations_limit: is for the policy static, not "
+                                    "total: `total_operations`")));
 }
 
 TEST(CoordinatorConfig, ADialledStageHasAnAddressOfItsOwn) {
@@ -268,6 +283,10 @@ TEST(CoordinatorConfig, WhatThisHostLacksIsNamed) {
   EXPECT_THAT(errors_of("journal: j\nstages:\n  certificate: /none.pem\n  key: /none.key\n"
                         "  ca: /none.ca\n  dial: [{address: 'a:1'}]\n"),
               HasSubstr("c.yaml:3: stages.certificate: "));
+  if (const Result<void> journal = check_journal(); !journal) {
+    EXPECT_THAT(errors_of("journal: j\nlog: journal\nstages: {listen: {socket: s}}\n"),
+                HasSubstr("c.yaml:2: log: " + journal.error().message));
+  }
 }
 
 }  // namespace

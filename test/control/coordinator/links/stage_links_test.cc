@@ -331,7 +331,7 @@ TEST_F(StageLinksTest, RequestsAreAnsweredOnceOrGivenUp) {
   answer("three");
   ASSERT_TRUE(has(3));
   ask(10s);
-  on_thread([this] { links_->disconnect({0}, "a reason"); });
+  on_thread([this] { links_->disconnect({0}, links_->joins(), "a reason"); });
   ASSERT_TRUE(has(4));
   EXPECT_THAT(answers, ElementsAre("one", "it did not answer in time", "three", "a reason"));
   EXPECT_TRUE(handler_.wait_until_connected(0));
@@ -343,7 +343,8 @@ TEST_F(StageLinksTest, OnlyAQuestionHasALongAnswer) {
   const auto ask = [&](const char* name, const Envelope& request) {
     FakeStage stage = joined(name);
     on_thread([&, number = static_cast<std::uint32_t>(handler_.stages().size() - 1)] {
-      links_->ask({number}, request, 10ms, [](const Envelope&) {});
+      Envelope numbered = request;
+      links_->ask({number}, numbered, 10ms, [](const Envelope&) {});
     });
     EXPECT_TRUE(stage.receive());
     return stage;

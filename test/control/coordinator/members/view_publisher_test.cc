@@ -31,7 +31,7 @@ class Members final : public StageRequests {
     Done done;
   };
 
-  void ask(allocation::StageId stage, control::Envelope request, Duration /*patience*/,
+  void ask(allocation::StageId stage, control::Envelope& request, Duration /*patience*/,
            Done done) override {
     asked.push_back({stage.index, request.member_view(), std::move(done)});
   }
