@@ -71,8 +71,15 @@ std::optional<std::string> problem_of_folder(const std::string& path) {
   const std::string folder = path.substr(0, end);
   struct stat there = {};
   if (::stat(folder.c_str(), &there) == 0) {
-    if (S_ISDIR(there.st_mode)) return std::nullopt;
-    return fmt::format("'{}' is {}, not a folder", folder, kind_of_file(there.st_mode));
+    if (!S_ISDIR(there.st_mode)) {
+      return fmt::format("'{}' is {}, not a folder", folder, kind_of_file(there.st_mode));
+    }
+    const bool is_there = ::faccessat(AT_FDCWD, path.c_str(), F_OK, AT_EACCESS) == 0;
+    if (is_there || ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
+      return std::nullopt;
+    }
+    return fmt::format("the folder '{}' is not writable: {}", folder,
+                       std::generic_category().message(errno));
   }
   if (errno == ENOENT) return fmt::format("the folder '{}' does not exist", folder);
   return fmt::format("the folder '{}' cannot be used: {}", folder,

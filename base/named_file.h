@@ -33,7 +33,8 @@ inline constexpr int kNoWaiting = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 // this process may read.
 [[nodiscard]] Result<void> check_readable_file(const std::string& path);
 
-// Why no file can be made under this name, as far as its folder goes; nothing: it is there.
+// Why no file can be made under this name, as far as its folder goes: it is missing, no folder, or
+// the effective user may not write there. Nothing: it is good, or the file is there already.
 [[nodiscard]] std::optional<std::string> problem_of_folder(const std::string& path);
 
 }  // namespace vpfs

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/log/log.h"
+#include "base/log/log_config.h"
 #include "base/nearest_word.h"
 #include "base/result.h"
 #include "base/units.h"
@@ -21,6 +23,17 @@ Result<void> read_text(std::string_view value, std::string& into) {
   if (value.empty()) return fail("it needs a value");
   into = value;
   return {};
+}
+
+Result<void> read_log(std::string_view value, std::string& into) {
+  VPFS_TRY(check_log_target(value, "vpfs-mount"));
+  into = value;
+  return {};
+}
+
+Result<void> read_level(std::string_view value, std::string& into) {
+  into = value;
+  return check_log_level(into);
 }
 
 Result<void> read_duration(std::string_view value, Duration& into) {
@@ -115,9 +128,9 @@ constexpr std::array kWords = {
     Word{"control", true, Source::directory,
          [](MountOptions& to, std::string_view value) { return read_text(value, to.control); }},
     Word{"log", true, Source::any,
-         [](MountOptions& to, std::string_view value) { return read_text(value, to.log); }},
+         [](MountOptions& to, std::string_view value) { return read_log(value, to.log); }},
     Word{"log_level", true, Source::any,
-         [](MountOptions& to, std::string_view value) { return read_text(value, to.log_level); }},
+         [](MountOptions& to, std::string_view value) { return read_level(value, to.log_level); }},
     Word{"jobid", true, Source::any,
          [](MountOptions& to, std::string_view value) { return read_job(value, to.jobs); }},
     Word{"job_variables", true, Source::any,

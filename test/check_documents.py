@@ -52,11 +52,12 @@ class Page:
 
 CONFIGURE = Page("docs/admin/configure.md",
                  ("control/wire/port_config.cc", "control/host/config.cc", "control/handover/restart.cc",
-                  "proxy/config/config.cc",
+                  "proxy/config/config.cc", "base/log/log_config.cc",
                   "stage/config/config.cc", "stage/config/job_config.cc", "stage/config/rule_config.cc",
                   "stage/config/policy_plugins.cc", "stage/config/rule_words.cc", "stage/config/scheduler_config.cc", "stage/config/share_config.cc",
                   "metrics/http_config.cc"), 90)
-COORDINATOR = Page("docs/admin/coordinator-configuration.md", ("coordinator/config/config.cc", "coordinator/config/store_config.cc"), 55)
+COORDINATOR = Page("docs/admin/coordinator-configuration.md", ("coordinator/config/config.cc", "coordinator/config/store_config.cc",
+                                                                "base/log/log_config.cc"), 55)
 NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc", "control/host/status.cc", "control/site/site_status.cc",
                                           "coordinator/members/member.cc"), 110,
                all_in_columns=True)

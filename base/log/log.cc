@@ -45,18 +45,19 @@ std::shared_ptr<LogSink> sink() {
 
 }  // namespace
 
+Result<void> check_log_level(const std::string& level) {
+  if (level_of(level)) return {};
+  return fail("unknown log level \"" + level + "\" (known: trace, debug, info, warn, error, off)");
+}
+
 Result<void> set_up_logging(const std::string& program, const std::string& level,
                             const std::string& target) {
-  const auto known = level_of(level);
-  if (!known) {
-    return fail("unknown log level \"" + level +
-                "\" (known: trace, debug, info, warn, error, off)");
-  }
+  VPFS_TRY(check_log_level(level));
   if (Result<void> good = check_target(target); !good) return good;
   auto logger =
       std::make_shared<spdlog::logger>(program, std::make_shared<LogSink>(program, target));
   logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %n %l: %v");
-  logger->set_level(*known);
+  logger->set_level(*level_of(level));
   spdlog::set_default_logger(std::move(logger));
   const SignalBlock block;
   spdlog::flush_every(kSummaries);  // starts a thread

@@ -21,6 +21,9 @@ inline constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
 [[nodiscard]] Result<void> set_up_logging(const std::string& program, const std::string& level,
                                           const std::string& target = "stderr");
 
+// An error unless the level is one of those.
+[[nodiscard]] Result<void> check_log_level(const std::string& level);
+
 // Changes the level; ignores unknown levels.
 void set_log_level(const std::string& level);
 

@@ -68,5 +68,16 @@ TEST(NamedFile, AFolderThatIsMissingOrIsNoneIsNamed) {
             "the folder '" + file + "/a' cannot be used: Not a directory");
 }
 
+TEST(NamedFile, AFolderWhereNothingCanBeMadeIsNamed) {
+  const test::TemporaryDirectory directory;
+  const std::string here = directory.path().string();
+  directory.write("there", "text");
+  std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
+  const test::AsNobody nobody;
+  EXPECT_EQ(problem_of_folder(here + "/there"), std::nullopt) << "nothing is to be made";
+  EXPECT_EQ(problem_of_folder(here + "/s.sock"),
+            "the folder '" + here + "' is not writable: Permission denied");
+}
+
 }  // namespace
 }  // namespace vpfs

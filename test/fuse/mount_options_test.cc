@@ -31,11 +31,14 @@ TEST(MountOptions, AreListsThatMayBeGivenSeveralTimes) {
   const auto options = parse_mount_options(
       "posix:/data", "/mnt",
       {"allow_other,config=/etc/a.yaml,jobid=42", "attr_timeout=2.5,entry_timeout=100 ms,intr",
-       "control=/run/x.sock,job_variables=A:B,threads=8,noacl,ro,noexec,noauto_unmount,stacked"});
+       "control=/run/x.sock,job_variables=A:B,threads=8,noacl,ro,noexec,noauto_unmount,stacked",
+       "log=/var/log/vpfs-mount/a.log,log_level=warn"});
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_TRUE(options->point.allow_other);
   EXPECT_EQ(options->config, "/etc/a.yaml");
   EXPECT_EQ(options->control, "/run/x.sock");
+  EXPECT_EQ(options->log, "/var/log/vpfs-mount/a.log");
+  EXPECT_EQ(options->log_level, "warn");
   EXPECT_EQ(options->jobs.always, "42");
   EXPECT_THAT(options->jobs.variables, ElementsAre("A", "B"));
   EXPECT_EQ(options->attribute_timeout, 2500ms);
@@ -78,6 +81,15 @@ TEST(MountOptions, AMistakeIsNamedWithWhatWasMeant) {
   EXPECT_EQ(error_of_options("threads=8x"), "-o threads: '8x' is not a number from 2 to 4096");
   EXPECT_EQ(error_of_options("attr_timeout=-1"), "-o attr_timeout: '-1' is not a time");
   EXPECT_EQ(error_of_options("config="), "-o config: it needs a value");
+  EXPECT_EQ(error_of_options("log=journl"),
+            "-o log: 'journl' is not `stderr`, `journal` or a file with its directory, such as "
+            "./vpfs-mount.log");
+  EXPECT_EQ(error_of_options("log="),
+            "-o log: '' is not `stderr`, `journal` or a file with its directory, such as "
+            "./vpfs-mount.log");
+  EXPECT_EQ(error_of_options("log_level=loud"),
+            "-o log_level: unknown log level \"loud\" (known: trace, debug, info, warn, error, "
+            "off)");
   EXPECT_THAT(error_of_options("job_variables=A::B"),
               HasSubstr("-o job_variables: it needs names"));
   EXPECT_EQ(error_of_options("allow_other,allow_root"), "-o allow_root: it excludes allow_other");

@@ -80,9 +80,9 @@ void add_rule_commands(const Command& app, CtlSettings& settings) {
   start.add_option("COND", command.condition, "which requests: \"jobid={dd.*}&uid={1001}\"")
       .required();
   start.add_option("WORD", command.words,
-                   "weight=4 rate=500MiB/s iops=2k min=100MiB/s burst=2GiB latency=20ms "
-                   "class=NAME nodes=64 rank=3 realtime finish=2TiB/8h for=2h mode=shadow "
-                   "vpfs=NAME");
+                   "weight=4 rate=500MiB/s iops=2k total_rate=10GiB/s total_operations=20k "
+                   "min=100MiB/s burst=2GiB burst_iops=100 latency=20ms finish=2TiB/8h rank=3 "
+                   "realtime vpfs=NAME class=NAME mode=shadow exempt for=2h nodes=64");
   add_atomic(start, settings);
   const Command change =
       add_command(rule, settings, Verb::rule_change, "change", "change words of a rule");

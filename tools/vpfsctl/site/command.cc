@@ -188,9 +188,8 @@ Result<Envelope> record_start(const Command& command) {
   if (!size) return fail("--size: " + size.error().message);
   request.mutable_record()->set_bytes(size->count);
   if (command.duration.empty()) return request;
-  const Result<std::uint64_t> seconds = parse_seconds(command.duration);
-  if (!seconds) return fail("--for: " + seconds.error().message);
-  if (*seconds == 0) return fail("--for: expected a time, such as 10m");
+  const Result<std::uint64_t> seconds = parse_option_seconds("--for", command.duration);
+  VPFS_TRY(seconds);
   request.mutable_record()->set_for_seconds(*seconds);
   return request;
 }

@@ -16,16 +16,6 @@ namespace {
 constexpr std::uint64_t kUsualSeconds = 600;
 constexpr std::uint64_t kUsualLength = 300;
 
-// As parse_seconds(), and minutes may be "10m".
-Result<std::uint64_t> seconds_of(std::string_view option, const std::string& text) {
-  const bool has_minutes = text.size() > 1 && text.ends_with('m') &&
-                           (text[text.size() - 2] >= '0' && text[text.size() - 2] <= '9');
-  const Result<std::uint64_t> seconds = parse_seconds(has_minutes ? text + "in" : text);
-  if (!seconds) return fail(fmt::format("{}: {}", option, seconds.error().message));
-  if (*seconds == 0) return fail(fmt::format("{}: expected a time, such as 10m", option));
-  return *seconds;
-}
-
 // The whole text by that format of strptime().
 bool parse(const std::string& text, const char* format, std::tm& parts) {
   const char* const end = strptime(text.c_str(), format, &parts);
@@ -61,12 +51,21 @@ std::optional<WallTime> date_and_time(const std::string& text) {
 
 }  // namespace
 
+Result<std::uint64_t> parse_option_seconds(std::string_view option, const std::string& text) {
+  const bool has_minutes = text.size() > 1 && text.ends_with('m') &&
+                           (text[text.size() - 2] >= '0' && text[text.size() - 2] <= '9');
+  const Result<std::uint64_t> seconds = parse_seconds(has_minutes ? text + "in" : text);
+  if (!seconds) return fail(fmt::format("{}: {}", option, seconds.error().message));
+  if (*seconds == 0) return fail(fmt::format("{}: expected a time, such as 10m", option));
+  return *seconds;
+}
+
 Result<PastTime> read_past_time(const std::string& since, const std::string& at,
                                 const std::string& duration, WallTime now) {
   if (at.empty()) {
     if (!duration.empty()) return fail("--for needs --at");
     if (since.empty()) return PastTime{.back_seconds = kUsualSeconds};
-    const Result<std::uint64_t> seconds = seconds_of("--since", since);
+    const Result<std::uint64_t> seconds = parse_option_seconds("--since", since);
     VPFS_TRY(seconds);
     return PastTime{.back_seconds = *seconds};
   }
@@ -80,7 +79,7 @@ Result<PastTime> read_past_time(const std::string& since, const std::string& at,
   if (*from > now) return fail(fmt::format("--at: {} is yet to come", at));
   std::uint64_t length = kUsualLength;
   if (!duration.empty()) {
-    const Result<std::uint64_t> seconds = seconds_of("--for", duration);
+    const Result<std::uint64_t> seconds = parse_option_seconds("--for", duration);
     VPFS_TRY(seconds);
     length = *seconds;
   }

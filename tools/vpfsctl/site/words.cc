@@ -17,10 +17,13 @@
 namespace vpfs::ctl {
 namespace {
 
-constexpr std::array<std::string_view, 18> kRuleWords = {
-    "weight", "rate",  "total_rate", "iops",  "total_iops", "operations", "total_operations",
-    "min",    "burst", "latency",    "class", "nodes",      "rank",       "realtime",
-    "finish", "for",   "mode",       "vpfs"};
+// Those of stage/config/rule_words.cc in either spelling, and AdapTBF's own. A stage decides what
+// it takes.
+constexpr std::array kRuleWords = std::to_array<std::string_view>(
+    {"weight",     "rate",   "iops",     "operations", "total_rate",       "total_operations",
+     "total_iops", "min",    "burst",    "burst_iops", "burst_operations", "latency",
+     "finish",     "rank",   "realtime", "vpfs",       "virtual_pfs",      "class",
+     "mode",       "exempt", "for",      "nodes"});
 
 bool is_rule_word(std::string_view word) {
   return std::ranges::find(kRuleWords, word.substr(0, word.find('='))) != kRuleWords.end();

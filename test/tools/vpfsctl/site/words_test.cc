@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "stage/config/rule_words.h"
+
 namespace vpfs::ctl {
 namespace {
 
@@ -30,6 +32,13 @@ TEST(Words, AMissingConditionIsSaidWithAnExample) {
   EXPECT_THAT(split_condition({"rate=5MiB/s"}).error().message,
               HasSubstr("missing before \"rate=5MiB/s\""));
   EXPECT_THAT(split_condition({"realtime"}).error().message, HasSubstr("missing before"));
+  EXPECT_THAT(split_condition({"nodes=4"}).error().message, HasSubstr("missing before"));
+  for (const stage::RuleWord& word : stage::rule_words()) {
+    for (const std::string& key : {std::string(word.key), std::string(word.other)}) {
+      if (key.empty()) continue;
+      EXPECT_FALSE(split_condition({key + (word.is_flag() ? "" : "=1")})) << key;
+    }
+  }
   EXPECT_TRUE(split_condition({"node={1}"})) << "the condition, not the word nodes";
 }
 
