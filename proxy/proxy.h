@@ -75,6 +75,7 @@ class Proxy final : private control::Program {
   void drain(std::string_view why) override;
   void upgrade(const std::string& binary, UpgradeDone done) override;
   [[nodiscard]] bool has_turned() override;
+  [[nodiscard]] bool serves_by_itself() const override { return true; }
   [[nodiscard]] bool draining() const override { return shared_.draining.load(); }
 
   // Takes on the connections that outlived the process before, and closes its others.

@@ -71,7 +71,9 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
                     }},
                context_, clock_),
       heartbeat_(
-          context_, [this] { return program_.has_turned(); }, setup.handed != nullptr) {
+          context_, [this] { return program_.has_turned(); }, setup.handed != nullptr,
+          program_.serves_by_itself() ? net::Heartbeat::Beats::without_it
+                                      : net::Heartbeat::Beats::with_the_context) {
   signals_.add(SIGHUP);
   signals_.add(SIGUSR2);
   inherited_ = setup.handed == nullptr ? setup.inherited : &setup.handed->inherited;
@@ -117,6 +119,7 @@ void Host::run() {
   heartbeat_.start();
   unmap_start_pages();
   context_.run();
+  heartbeat_.end_beats();
   control_.stop();
 }
 

@@ -52,6 +52,9 @@ class Program {
   // Whether each thread that serves has turned since the last call, some seconds ago. A service
   // manager ends a program of which that is not so.
   [[nodiscard]] virtual bool has_turned() { return true; }
+  // Whether it serves all the same while the Host's thread waits, as for a disk, so that it must
+  // not be ended then. has_turned() is called by another thread in that case, during Host::run().
+  [[nodiscard]] virtual bool serves_by_itself() const { return false; }
   // Whether drain() was called. Any thread.
   [[nodiscard]] virtual bool draining() const = 0;
 };

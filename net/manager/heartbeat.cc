@@ -4,10 +4,13 @@
 #include <chrono>
 #include <utility>
 
+#include <asio/post.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/result.h"
 #include "base/units.h"
+#include "net/start_thread.h"
 
 namespace vpfs::net {
 namespace {
@@ -18,19 +21,62 @@ constexpr Duration kAgain = std::chrono::milliseconds(20);
 
 }  // namespace
 
-Heartbeat::Heartbeat(asio::io_context& context, Alive alive, bool takes_over)
+Heartbeat::Heartbeat(asio::io_context& context, Alive alive, bool takes_over, Beats beats)
     : alive_(std::move(alive)),
       manager_(ManagerSocket::of_environment()),
       period_(manager_ ? watchdog_period(takes_over) : std::nullopt),
+      context_(context),
       beat_timer_(context),
-      again_timer_(context) {}
+      again_timer_(context),
+      by_itself_(beats == Beats::without_it),
+      context_turned_(std::make_shared<std::atomic<bool>>(true)) {}
 
 void Heartbeat::start() {
   if (!period_) return;
   // What the program did before, as taking connections over, tells nothing of its threads.
   (void)alive_();
   (void)manager_->try_to_tell("WATCHDOG=1\n");
-  beat_later();
+  if (by_itself_) {
+    Result<std::thread> thread = start_thread([this] { beat_by_itself(); });
+    if (thread) {
+      thread_ = std::move(*thread);
+    } else {
+      by_itself_ = false;
+    }
+  }
+  if (!by_itself_) beat_later();
+}
+
+void Heartbeat::end_beats() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ended_ = true;
+    ended_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Heartbeat::beat_by_itself() {
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, *period_ / kBeatsInPeriod, [this] { return is_ended_; })) {
+    lock.unlock();
+    beat();
+    look_at_context();
+    lock.lock();
+  }
+}
+
+void Heartbeat::look_at_context() {
+  const bool has_turned = context_turned_->exchange(false);
+  if (!has_turned && !context_is_late_) {
+    spdlog::error(
+        "the main thread has not turned for {}, maybe because of a disk: administrators, the "
+        "status and new connections wait, and requests are served",
+        vpfs::to_string(*period_ / kBeatsInPeriod));
+  }
+  if (has_turned && context_is_late_) spdlog::warn("the main thread turns again");
+  if (has_turned) asio::post(context_, [turned = context_turned_] { *turned = true; });
+  context_is_late_ = !has_turned;
 }
 
 void Heartbeat::stop() {
@@ -61,7 +107,7 @@ void Heartbeat::beat() {
   }
   if (is_alive && is_late_) spdlog::warn("all threads turn again");
   is_late_ = !is_alive;
-  beat_later();
+  if (!by_itself_) beat_later();
 }
 
 void Heartbeat::beat_later() {
