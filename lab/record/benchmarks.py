@@ -77,14 +77,19 @@ SET = [
         "sharing",
         "sharing",
         {"shares": summaries.shares},
+        # On four servers the lighter application waits 6 s for its first answers of 1 MiB at 32:1.
         tuple(
             (
-                *(*ONCE, "--seconds", "4", "--servers", servers, "--ops", "read", "write"),
-                *("--sizes", "65536", "1048576", "--weights", "2", "8", "32"),
+                *(*ONCE, "--seconds", seconds, "--servers", servers, "--ops", "read", "write"),
+                *("--sizes", *sizes, "--weights", "2", "8", "32"),
             )
-            for servers in ("1", "4")
+            for seconds, servers, sizes in (
+                ("4", "1", ("65536", "1048576")),
+                ("4", "4", ("65536",)),
+                ("20", "4", ("1048576",)),
+            )
         ),
-        9,
+        15,
     ),
     Entry(
         "schedulers",

@@ -89,14 +89,15 @@ def calls(content: Content) -> list[Row]:
 
 
 def shares(content: Content) -> list[Row]:
-    """The worst of each kind of case."""
+    """The worst of each kind of case; without an error where none is allowed or forbidden."""
     made: list[Row] = []
     keys = ["case", "servers", "target"]
     for (case, servers, target), part in groups(content["rows"], keys).items():
+        judged = [row for row in part if row["allowed_percent"] is not None]
         made.append(
             {
                 "case": f"{case}, {servers} server{'s' if servers > 1 else ''}, {target:g}:1",
-                "largest error %": max(abs(row["error_percent"]) for row in part),
+                "largest error %": max((abs(row["error_percent"]) for row in judged), default=None),
                 "least total / `fifo`": least(row.get("total_vs_fifo") for row in part),
             }
         )
