@@ -148,17 +148,19 @@ EtcdRecords::Outcome<void> EtcdRecords::find_generation() {
   return {};
 }
 
-EtcdRecords::Outcome<StateStore::Loaded> EtcdRecords::load() {
+EtcdRecords::Outcome<StateStore::Loaded> EtcdRecords::load(
+    const std::function<void()>& between_pages) {
   for (int time = 0; time < kMostTries; ++time) {
     bool is_compacted = false;
-    Outcome<StateStore::Loaded> loaded = load_once(is_compacted);
+    Outcome<StateStore::Loaded> loaded = load_once(between_pages, is_compacted);
     if (loaded) remove_leftovers();
     if (loaded || !is_compacted) return loaded;
   }
   return keeps_changing(keys_.records());
 }
 
-EtcdRecords::Outcome<StateStore::Loaded> EtcdRecords::load_once(bool& is_compacted) {
+EtcdRecords::Outcome<StateStore::Loaded> EtcdRecords::load_once(
+    const std::function<void()>& between_pages, bool& is_compacted) {
   VPFS_TRY(find_generation());
   const std::string begin = keys_.records_of(generation_);
   EtcdRange range = {.key = begin, .end = end_of_prefix(begin), .limit = kPage};
@@ -177,6 +179,7 @@ EtcdRecords::Outcome<StateStore::Loaded> EtcdRecords::load_once(bool& is_compact
     VPFS_TRY(take_page(answer->found, page));
     if (!answer->has_more) break;
     if (answer->found.empty()) return damaged(range.key, "etcd has more keys, but gives none");
+    between_pages();
     range.key = answer->found.back().key + '\0';
     range.revision = range.revision == 0 ? answer->revision : range.revision;
   }

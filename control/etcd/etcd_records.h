@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,8 @@ class EtcdRecords {
   // From now on the leader's key has to have this revision.
   void lead(std::int64_t leader_revision) { leader_revision_ = leader_revision; }
 
-  [[nodiscard]] Outcome<StateStore::Loaded> load();
+  // `between_pages` is called after each page: a lease may be shorter than the time of them all.
+  [[nodiscard]] Outcome<StateStore::Loaded> load(const std::function<void()>& between_pages);
   [[nodiscard]] Outcome<void> append(std::string_view record);
   [[nodiscard]] Outcome<void> replace(std::string_view record);
   [[nodiscard]] bool wants_replacing() const;
@@ -46,7 +48,8 @@ class EtcdRecords {
   [[nodiscard]] std::vector<EtcdCompare> guards(const EtcdKeys::Place& place) const;
   [[nodiscard]] Outcome<void> find_generation();
   [[nodiscard]] Outcome<void> find_last();
-  [[nodiscard]] Outcome<StateStore::Loaded> load_once(bool& is_compacted);
+  [[nodiscard]] Outcome<StateStore::Loaded> load_once(const std::function<void()>& between_pages,
+                                                      bool& is_compacted);
   [[nodiscard]] Outcome<void> take_page(const std::vector<EtcdKeyValue>& found, Page& page) const;
 
   [[nodiscard]] Outcome<Written> write(const EtcdKeys::Place& place, std::string_view record);

@@ -226,7 +226,8 @@ SiteStore::Outcome<void> EtcdSiteStore::resign() {
 
 SiteStore::Outcome<StateStore::Loaded> EtcdSiteStore::load() {
   VPFS_ASSERT(office_.has_value());
-  return records_.load();
+  // Whether the office is still held is for confirm() to say.
+  return records_.load([this] { (void)client_->keep_alive(office_->lease); });
 }
 
 SiteStore::Outcome<void> EtcdSiteStore::append(std::string_view record) {
