@@ -17,8 +17,7 @@ namespace vpfs::proxy {
 namespace {
 // At this multiple of limits.held_* further requests are refused at once.
 constexpr std::size_t kOverrun = 4;
-// At least so many are taken, those at the data server included. It is more than any depth lets one
-// connection have there.
+// At least so many are taken, and twice the depth, those at the data server included.
 constexpr std::size_t kLeastTaken = std::size_t{1} << 14U;
 // Bytes of the data server's that a pump may keep for a client that takes none.
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
@@ -202,8 +201,9 @@ bool Session::holds_more_than(std::size_t times, std::size_t divisor) const {
 // would be a deadlock.
 bool Session::holds_far_too_much() {
   // No depth bounds those that need no slot.
-  const std::size_t most =
-      std::max(kOverrun * worker_.settings().config.limits.held_requests, kLeastTaken);
+  const Config& config = worker_.settings().config;
+  const std::size_t most = std::max({kOverrun * config.limits.held_requests, kLeastTaken,
+                                     std::size_t{2} * config.scheduler.depth.requests});
   if (ios_.size() < most && !holds_more_than(kOverrun, 1)) return false;
   if (!std::exchange(overrun_told_, true)) {
     spdlog::warn(

@@ -32,10 +32,14 @@ class KeptRecords {
     if (has_failed_ && ++passed_ < kCallsBetween) return false;
     passed_ = 0;
     const bool is_in_place = store_->is_in_place();
-    const bool begins_anew = !is_in_place || store_->wants_replacing();
-    Result<void> written = begins_anew ? store_->replace(all()) : store_->append(more());
+    const bool is_long = store_->wants_replacing() && ++appended_ >= kCallsBetween;
+    Result<void> written = Result<void>();
+    if (!is_in_place || is_long) {
+      written = store_->replace(all());
+      appended_ = written ? kCallsBetween : 0;
+    }
     // There may be no room for a second file.
-    if (!written && begins_anew && is_in_place) written = store_->append(more());
+    if (is_in_place && (!is_long || !written)) written = store_->append(more());
     if (!written && !has_failed_) {
       spdlog::error("{}: {}; it is tried again", key_, written.error().message);
     }
@@ -50,7 +54,8 @@ class KeptRecords {
   std::unique_ptr<StateStore> store_;
   std::string_view key_;
   bool has_failed_ = false;
-  int passed_ = 0;  // calls since it failed
+  int passed_ = 0;                // calls since it failed
+  int appended_ = kCallsBetween;  // calls since it could not be replaced
 };
 
 }  // namespace vpfs::control

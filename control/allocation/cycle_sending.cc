@@ -26,6 +26,7 @@ void CycleState::begin_sending(TimePoint now) {
 
 std::span<const Outgoing> CycleState::ask(TimePoint now) {
   begin_sending(now);
+  cycle_has_caps_ = false;
   for (std::uint32_t i = 0; i < members_.stages().size(); ++i) send(i, false, true);
   return outgoing_;
 }

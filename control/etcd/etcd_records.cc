@@ -168,6 +168,7 @@ EtcdRecords::Outcome<StateStore::Loaded> EtcdRecords::load_once(
   for (;;) {
     const EtcdOutcome<EtcdRangeAnswer> answer = client_.range(range);
     if (!answer && is_too_much(answer.error()) && range.limit > 1) {
+      between_pages();
       range.limit = std::max<std::int64_t>(1, range.limit / 8);
       continue;
     }

@@ -1,5 +1,6 @@
 #include "control/etcd/host_addresses.h"
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <mutex>
@@ -52,7 +53,8 @@ Result<std::string> HostAddresses::next(Duration patience) {
     }
     if (std::optional<Addresses> found = std::exchange(shared_->found, std::nullopt)) {
       if (*found) {
-        known_ = std::move(**found);
+        // Another order of the same would pass some over.
+        if (!std::ranges::is_permutation(known_, **found)) known_ = std::move(**found);
       } else {
         problem = std::move(found->error().message);
       }

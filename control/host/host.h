@@ -116,6 +116,8 @@ class Host {
   // Reads with the names that are kept, and looks none up.
   [[nodiscard]] std::shared_ptr<ReadFile> read_file();
   [[nodiscard]] Result<std::vector<std::string>> reload_now(ReadFile& read);
+  // Reads the file again, and refuses it if it has a name whose meaning is not kept.
+  [[nodiscard]] Result<std::vector<std::string>> reload_with_known_names();
   [[nodiscard]] Result<std::vector<std::string>> take_on(std::shared_ptr<const HostConfig> config);
   // Locks the status file of `config`. Returns nothing if that file is locked already.
   [[nodiscard]] Result<std::optional<StatusLock>> lock_status(const HostConfig& config) const;

@@ -47,22 +47,29 @@ void Host::reload(Reloaded then) {
     if (problem) log_answer(spdlog::level::warn, "reload: " + *problem);
     const bool is_latest = read->number == last_reading_;
     if (!problem && is_latest && read->names.hold(names_)) return done(reload_now(*read));
-    const std::shared_ptr<ReadFile> again = read_file();
-    if (const auto unknown = names_.not_kept(again->names.names()); !unknown.empty()) {
-      // To look them up here would stop this thread, and the service manager would end the program.
-      ReadFile refused(file_);
-      refused.errors.add(first_of(unknown), "the name service has not answered: reload again");
-      return done(reload_now(refused));
-    }
-    if (again->names.hold(names_)) return done(reload_now(*again));
-    ReadFile with_unknown(file_);
-    with_unknown.config = program_.read(with_unknown.errors, *live_.file, names_);
-    done(reload_now(with_unknown));
+    // To look names up here would stop this thread, and the service manager would end the program.
+    const WantedNames unknown = names_.not_kept(read->names.names());
+    lookups_.fetch(unknown, [this, done](const std::optional<std::string>&) {
+      run_or_defer([this, done] { done(reload_with_known_names()); });
+    });
   };
   lookups_.fetch_anew(read->names.names(), [this, reload_it = std::move(reload_it)](
                                                const std::optional<std::string>& problem) {
     run_or_defer([reload_it, problem] { reload_it(problem); });
   });
+}
+
+Result<std::vector<std::string>> Host::reload_with_known_names() {
+  const std::shared_ptr<ReadFile> read = read_file();
+  if (const auto unknown = names_.not_kept(read->names.names()); !unknown.empty()) {
+    ReadFile refused(file_);
+    refused.errors.add(first_of(unknown), "the name service has not answered: reload again");
+    return reload_now(refused);
+  }
+  if (read->names.hold(names_)) return reload_now(*read);
+  ReadFile with_unknown(file_);
+  with_unknown.config = program_.read(with_unknown.errors, *live_.file, names_);
+  return reload_now(with_unknown);
 }
 
 std::shared_ptr<Host::ReadFile> Host::read_file() {

@@ -91,6 +91,18 @@ void note_unknown_end(MountWorker& worker, const OpenFile& file, std::uint64_t e
   worker.channel().attributes_changed(worker.files().number_of(file.handle));
 }
 
+// Where the file ends, as far as abandoned writes have made it longer. Another node may have cut it
+// since.
+net::Task<std::uint64_t> end_of(MountWorker& worker, OpenFilePtr file) {
+  client::FileSystem servers = worker.session();
+  const Result<client::Stat> now = co_await servers.stat(file->handle);
+  std::atomic<std::uint64_t>& furthest = file->object->abandoned_end;
+  std::uint64_t before = furthest;
+  while (now && now->size < before && !furthest.compare_exchange_weak(before, now->size)) {
+  }
+  co_return furthest.load();
+}
+
 net::Task<Result<void>> write_from(MountWorker& worker, const IoMessage& message,
                                    const Buffer& buffer) {
   if (message.clears_id_bits) {
@@ -169,7 +181,10 @@ net::Task<> write(MountWorker& worker, IoMessage message, std::unique_ptr<Buffer
   co_await abandoned_changes_done(object);
   if (worker.running().begin_change(message.unique, object)) {
     const std::uint64_t kernels_offset = message.offset;
-    if (message.appends) message.offset = std::max(message.offset, object->abandoned_end.load());
+    if (message.appends && message.offset < object->abandoned_end) {
+      const std::uint64_t end = co_await end_of(worker, message.file);
+      message.offset = std::max(message.offset, end);
+    }
     const Result<void> written = co_await write_from(worker, message, *buffer);
     if (written) object->written_at = now_seconds();
     const bool is_awaited = worker.running().remove(message.unique);

@@ -19,6 +19,15 @@ namespace {
 constexpr int kBeatsInPeriod = 4;
 constexpr Duration kAgain = std::chrono::milliseconds(20);
 
+// The log may be on the disk that hangs, and a thread that waits for it does not beat.
+void say(spdlog::level::level_enum level, std::string text) {
+  Result<std::thread> thread =
+      start_thread([level, text = std::move(text), log = spdlog::default_logger()] {
+        if (log != nullptr) log->log(level, "{}", text);
+      });
+  if (thread) thread->detach();
+}
+
 }  // namespace
 
 Heartbeat::Heartbeat(asio::io_context& context, Alive alive, bool takes_over, Beats beats)
@@ -69,12 +78,12 @@ void Heartbeat::beat_by_itself() {
 void Heartbeat::look_at_context() {
   const bool has_turned = context_turned_->exchange(false);
   if (!has_turned && !context_is_late_) {
-    spdlog::error(
-        "the main thread has not turned for {}, maybe because of a disk: administrators, the "
-        "status and new connections wait, and requests are served",
-        vpfs::to_string(*period_ / kBeatsInPeriod));
+    say(spdlog::level::err,
+        fmt::format("the main thread has not turned for {}, maybe because of a disk: "
+                    "administrators, the status and new connections wait, and requests are served",
+                    vpfs::to_string(*period_ / kBeatsInPeriod)));
   }
-  if (has_turned && context_is_late_) spdlog::warn("the main thread turns again");
+  if (has_turned && context_is_late_) say(spdlog::level::warn, "the main thread turns again");
   if (has_turned) asio::post(context_, [turned = context_turned_] { *turned = true; });
   context_is_late_ = !has_turned;
 }

@@ -72,11 +72,14 @@ TEST(NamedFile, AFolderWhereNothingCanBeMadeIsNamed) {
   const test::TemporaryDirectory directory;
   const std::string here = directory.path().string();
   directory.write("there", "text");
+  std::filesystem::permissions(directory.path(), std::filesystem::perms(0555));
+  {
+    const test::AsNobody nobody;
+    EXPECT_EQ(problem_of_folder(here + "/there"), std::nullopt) << "nothing is to be made";
+    EXPECT_EQ(problem_of_folder(here + "/s.sock"),
+              "the folder '" + here + "' is not writable: Permission denied");
+  }
   std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
-  const test::AsNobody nobody;
-  EXPECT_EQ(problem_of_folder(here + "/there"), std::nullopt) << "nothing is to be made";
-  EXPECT_EQ(problem_of_folder(here + "/s.sock"),
-            "the folder '" + here + "' is not writable: Permission denied");
 }
 
 }  // namespace

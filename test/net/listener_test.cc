@@ -223,6 +223,7 @@ TEST(SplicePipe, ThereAreNoneThatAreTooSmall) {
     if (pipe == nullptr) break;
     pipes.push_back(std::move(pipe));
   }
+  if (pipes.empty()) GTEST_SKIP() << "others have all pages";
   EXPECT_LT(pipes.size(), 500U);
   asio::io_context context;
   auto [from, into_pipe] = connected_pair(context);

@@ -118,6 +118,18 @@ TEST_F(AggregatorCycleTest, CapsThatAreSentAfterAStopOfTheProcessWouldEndTooLate
   EXPECT_TRUE(state_->is_in_time(end + 1h)) << "there are no caps in it";
 }
 
+TEST_F(AggregatorCycleTest, AQuestionIsInTimeWhateverWasSentBefore) {
+  const StageId stage = add("s1", "a");
+  grant_bytes({{"a", 600}});
+  const TimePoint end = now_ + 1050ms;
+  state_->set_caps_end(end);
+  begin_and_answer();
+  ASSERT_EQ(lease(stage), 400ms);
+  ASSERT_FALSE(state_->is_in_time(end));
+  ask();
+  EXPECT_TRUE(state_->is_in_time(end));
+}
+
 TEST_F(AggregatorCycleTest, AStageThatMightReadItsCapsTooLateIsDisconnected) {
   CycleSettings settings = small_settings();
   settings.silent_cycles = 100;
