@@ -149,6 +149,8 @@ net::Task<StorageClient::Outcome> StorageClient::try_once(const Operation& opera
     pooled.connection->set_deadline(clock_.now() + options_.timeout);
     outcome = co_await exchange(*pooled.connection, operation);
   }
+  // No error has such a number.
+  if (outcome && *outcome < -std::int64_t{INT32_MAX}) outcome.reset();
   pooled.busy = false;
   if (!outcome) {
     drop(pooled);
@@ -159,7 +161,8 @@ net::Task<StorageClient::Outcome> StorageClient::try_once(const Operation& opera
 }
 
 net::Task<Result<std::uint64_t>> StorageClient::perform(const Operation& operation) {
-  std::optional<TimePoint> first_failure;
+  bool has_failed = false;
+  Duration paused = Duration::zero();
   for (;; ++counters_.repeats) {
     if (!co_await free_connections_.take()) co_return std::unexpected(closed());
     const Outcome outcome = co_await try_once(operation);
@@ -171,26 +174,25 @@ net::Task<Result<std::uint64_t>> StorageClient::perform(const Operation& operati
       (void)co_await closing_.wait_for(options_.retry_delay);
       continue;
     }
-    const TimePoint now = clock_.now();
-    const bool first = !first_failure;
-    if (first) first_failure = now;
-    const Duration elapsed = now - *first_failure;
-    if (error != OpsError::communication || elapsed >= options_.give_up) {
+    if (error != OpsError::communication || paused >= options_.give_up) {
       Error problem = error_of(operation.type, error);
       if (error == OpsError::communication) {
         problem.message += fmt::format(" (storage server {})", net::to_string(options_.server));
       }
       co_return std::unexpected(std::move(problem));
     }
-    if (!first) (void)co_await closing_.wait_for(delay_after(elapsed));
+    if (!std::exchange(has_failed, true)) continue;
+    const Duration delay = delay_after(paused);
+    paused += delay;
+    (void)co_await closing_.wait_for(delay);
   }
 }
 
-Duration StorageClient::delay_after(Duration elapsed) const {
+Duration StorageClient::delay_after(Duration paused) const {
   constexpr int kSteadyDelays = 12;  // a minute, with the default delay
   constexpr int kLongDelays = 60;
-  if (elapsed < kSteadyDelays * options_.retry_delay) return options_.retry_delay;
-  if (elapsed < kLongDelays * options_.retry_delay) return 4 * options_.retry_delay;
+  if (paused < kSteadyDelays * options_.retry_delay) return options_.retry_delay;
+  if (paused < kLongDelays * options_.retry_delay) return 4 * options_.retry_delay;
   return 12 * options_.retry_delay;
 }
 

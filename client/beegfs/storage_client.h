@@ -44,7 +44,9 @@ struct StorageClientOptions {
   // The first retry is immediate; later ones wait this long, then (with the default) four times as
   // long after a minute of failures and twelve times as long after five.
   Duration retry_delay = std::chrono::seconds(5);
-  Duration give_up = std::chrono::seconds(600);  // of failures of the connection
+  // It gives up after so much time in these pauses, however long the attempts take. Zero: with the
+  // first failure. REQUIRES: retry_delay is not zero otherwise.
+  Duration give_up = std::chrono::seconds(600);
 };
 
 // The I/O of one mounted BeeGFS client to one storage server.
@@ -113,7 +115,7 @@ class StorageClient {
                                                   WriteBytes bytes, std::uint64_t size);
   // Retries for as long as the kernel client would.
   [[nodiscard]] net::Task<Result<std::uint64_t>> perform(const Operation& operation);
-  [[nodiscard]] Duration delay_after(Duration elapsed) const;
+  [[nodiscard]] Duration delay_after(Duration paused) const;
   [[nodiscard]] net::Task<Outcome> try_once(const Operation& operation);
   [[nodiscard]] net::Task<Outcome> exchange(StorageConnection& connection,
                                             const Operation& operation);

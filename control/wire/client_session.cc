@@ -114,6 +114,9 @@ net::Task<Reply<void>> ClientSession::greet(ClientOptions options) {
   if (!options.if_coordinator.empty() && hello_.role() == Hello::COORDINATOR) {
     co_return std::unexpected(lost(options.if_coordinator));
   }
+  if (!options.if_stage.empty() && hello_.role() == Hello::STAGE) {
+    co_return std::unexpected(lost(options.if_stage));
+  }
   const Versions theirs = versions_of(hello_);
   if (!common_version(options.versions, theirs)) {
     co_return std::unexpected(lost(no_common_version(options.versions, theirs)));

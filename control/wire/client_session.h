@@ -38,6 +38,8 @@ struct ClientOptions {
   std::string key = "control.socket";
   // The error when a coordinator answers where none is meant; "": one may.
   std::string if_coordinator;
+  // The same when a stage answers where a coordinator is meant.
+  std::string if_stage;
   // Errors have names of users and groups, which may take long to look up.
   bool names_users = true;
 };

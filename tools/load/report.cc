@@ -134,7 +134,7 @@ std::string to_json(const LoadSettings& settings, const RunResult& result) {
                      {"applications", std::move(applications)},
                      {"total_mib_per_s", rate(mebibytes(bytes), result.duration)},
                      {"total_ops_per_s", per_second(requests, result.duration)}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string to_table(const LoadSettings& settings, const RunResult& result) {

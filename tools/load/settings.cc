@@ -140,6 +140,24 @@ void read_mount(ConfigReader& reader, const Overrides& overrides, LoadSettings& 
   }
 }
 
+// Those of the command line have the bounds of the keys that they replace.
+void read_times(ConfigReader& reader, const Overrides& overrides, LoadSettings& settings,
+                ConfigErrors& errors) {
+  const auto read = [&](const char* key, Duration* value, Duration least,
+                        const std::optional<Duration>& given, std::string_view option) {
+    reader.get(key, value, least, kLongest);
+    if (!given) return;
+    if (*given < least || *given > kLongest) {
+      errors.add_about(option,
+                       fmt::format("is out of range: {} to 24 h", least == 0ns ? "0 s" : "1 ms"));
+    }
+    *value = *given;
+  };
+  read("duration", &settings.duration, 1ms, overrides.duration, "--duration");
+  read("warm_up", &settings.warm_up, 0ns, overrides.warm_up, "--warm-up");
+  read("interval", &settings.interval, 1ms, overrides.interval, "--interval");
+}
+
 }  // namespace
 
 LoadSettings read_settings(std::string_view text, const Overrides& overrides,
@@ -148,12 +166,7 @@ LoadSettings read_settings(std::string_view text, const Overrides& overrides,
   ConfigReader reader(text, errors);
   read_mount(reader, overrides, settings, errors);
   reader.get("directory", &settings.directory);
-  reader.get("duration", &settings.duration, 1ms, kLongest);
-  reader.get("warm_up", &settings.warm_up, 0ns, kLongest);
-  reader.get("interval", &settings.interval, 1ms, kLongest);
-  settings.duration = overrides.duration.value_or(settings.duration);
-  settings.warm_up = overrides.warm_up.value_or(settings.warm_up);
-  settings.interval = overrides.interval.value_or(settings.interval);
+  read_times(reader, overrides, settings, errors);
   reader.get("until_done", &settings.until_done);
   reader.get("verify", &settings.verify);
   reader.get("keep_files", &settings.keep_files);

@@ -183,7 +183,7 @@ std::string to_json(const Settings& settings, const Record& record, const Findin
                {"findings", findings_json(findings)},
                {"measurements", std::move(measurements)}};
   if (settings.share) json["settings"]["share_bytes_per_s"] = settings.share->count;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace vpfs::selftest

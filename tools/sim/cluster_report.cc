@@ -188,7 +188,7 @@ std::string to_json(std::span<const FinishedCluster> runs) {
     }
     all.push_back(std::move(json));
   }
-  return all.dump(2) + "\n";
+  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace vpfs::sim_tool

@@ -198,7 +198,7 @@ std::string to_json(std::span<const FinishedRun> runs) {
     }
     all.push_back(std::move(json));
   }
-  return all.dump(2) + "\n";
+  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace vpfs::sim_tool

@@ -172,6 +172,9 @@ int run(const Options& options) {
   if (options.compare && options.scenarios.size() != 2) {
     problems += "--compare: takes two scenarios\n";
   }
+  if (!options.json.empty() && options.json == options.svg) {
+    problems += fmt::format("--svg: {} is the file of --json\n", options.svg);
+  }
   if (!problems.empty()) {
     fmt::print(stderr, "{}", problems);
     return kBadUsage;

@@ -2,25 +2,20 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tools/recording/fio_iolog.h"
 #include "tools/recording/json_lines.h"
 #include "tools/recording/perfetto.h"
+#include "tools/vpfsctl/output_file.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -63,6 +58,9 @@ class Fetch {
       recording.overwritten += page->first() - next;
       // A stage may be faster than this, so that a page was overwritten meanwhile.
       if (page->requests().empty() && page->first() == next) break;
+      if (page->requests().size() % sizeof(Recorded::Words) != 0) {
+        return fail(fmt::format("{}: its recording has a part of a request", name_));
+      }
       VPFS_TRY(add(page->requests()));
       if (recording.requests.size() > kMostRequests) {
         return fail(fmt::format("{}: its recording has no end", name_));
@@ -119,7 +117,7 @@ class Fetch {
 
   Result<void> add(const std::string& words) {
     constexpr std::size_t kSize = sizeof(Recorded::Words);
-    for (std::size_t at = 0; at + kSize <= words.size(); at += kSize) {
+    for (std::size_t at = 0; at < words.size(); at += kSize) {
       Recorded::Words one;
       std::memcpy(one.data(), words.data() + at, kSize);
       const std::optional<Recorded> request = Recorded::from(one);
@@ -138,10 +136,6 @@ class Fetch {
   std::string problem_;  // of the names
 };
 
-struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 }  // namespace
 
 Result<Fetched> fetch_recording(const AskStages& ask) {
@@ -158,25 +152,9 @@ DumpFormat format_of(const std::string& file) {
 
 Result<std::string> write_recording(const Recording& recording, const std::string& file,
                                     DumpFormat format) {
-  const std::string unfinished = file + ".unfinished";
-  const auto problem = [&](int error) {
-    const std::string text =
-        fmt::format("{}: cannot be written: {}", file, std::generic_category().message(error));
-    (void)std::remove(unfinished.c_str());
-    return fail(text);
-  };
-  // It tells what all users did.
-  const int descriptor =
-      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (descriptor < 0) return problem(errno);
-  std::unique_ptr<std::FILE, Close> out(::fdopen(descriptor, "w"));
-  if (!out) return problem(errno);
-  int error = 0;  // the first
-  const recording::Sink sink = [&](std::string_view part) {
-    if (error == 0 && std::fwrite(part.data(), 1, part.size(), out.get()) != part.size()) {
-      error = errno;
-    }
-  };
+  OutputFile out;
+  VPFS_TRY(out.open(file, S_IRUSR | S_IWUSR));  // it tells what all users did
+  const recording::Sink sink = [&](std::string_view part) { out.write(part); };
   std::string text = fmt::format("{}: {} requests", file, recording.requests.size());
   switch (format) {
     case DumpFormat::json:
@@ -194,13 +172,7 @@ Result<std::string> write_recording(const Recording& recording, const std::strin
       }
       break;
   }
-  if (error == 0 && std::fflush(out.get()) != 0) error = errno;
-  // A pipe cannot be synchronized.
-  if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL) error = errno;
-  // Some file systems tell only now that there is no room.
-  if (std::fclose(out.release()) != 0 && error == 0) error = errno;
-  if (error != 0) return problem(error);
-  if (std::rename(unfinished.c_str(), file.c_str()) != 0) return problem(errno);
+  VPFS_TRY(out.finish());
   if (recording.overwritten > 0) {
     text += fmt::format("; {} before them were overwritten", recording.overwritten);
   }

@@ -233,7 +233,12 @@ ExitCode print(const CtlSettings& settings, std::span<const ProxyAnswer> answers
   }
   write(told.output, stdout);
   write(told.errors, stderr);
-  return exit_code(answers);
+  const ExitCode code = exit_code(answers);
+  if (request.has_past() && settings.command.verb == Verb::why && code == ExitCode::done &&
+      !why_text(add_up(past_replies(answers)), settings.command.name)) {
+    return ExitCode::refused;  // as in text: nothing was done under that name
+  }
+  return code;
 }
 
 // The state of a coordinator, as text; the stages that it misses count as not reached.

@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -25,6 +23,7 @@
 #include "tools/selftest/loads.h"
 #include "tools/selftest/report.h"
 #include "tools/selftest/run.h"
+#include "tools/vpfsctl/output_file.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -122,55 +121,22 @@ class AskedProxy final : public selftest::TestedProxy {
   Outcome last_ = Outcome::refused;
 };
 
-// A file that is opened before the measurements, so that a mistake does not cost them. One that is
-// there stays until the new one is whole. A device or a pipe is written as it is.
+// A file of the results, if the command line names one. It is opened before the measurements, so
+// that a mistake does not cost them.
 class ResultFile {
  public:
-  ResultFile() = default;
-  ~ResultFile() {
-    if (!unfinished_.empty()) (void)std::remove(unfinished_.c_str());
-  }
-  ResultFile(const ResultFile&) = delete;
-  ResultFile& operator=(const ResultFile&) = delete;
-
   [[nodiscard]] Result<void> open(const std::string& path) {
     if (path.empty()) return {};
-    path_ = path;
-    std::error_code error;
-    const std::filesystem::file_status status = std::filesystem::status(path, error);
-    const bool is_special =
-        std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-    // A link stays one.
-    target_ = std::filesystem::weakly_canonical(path, error).string();
-    if (is_special || error) target_ = path;
-    const std::string opened = is_special ? path : target_ + ".unfinished";
-    file_.open(opened, std::ios::trunc);
-    if (!file_) return cannot();
-    if (!is_special) unfinished_ = opened;
-    return {};
+    return file_.emplace().open(path, 0666);
   }
   [[nodiscard]] Result<void> write(const std::string& text) {
-    if (path_.empty()) return {};
-    errno = 0;
-    file_ << text;
-    file_.close();
-    if (!file_) return cannot();
-    if (unfinished_.empty()) return {};
-    if (std::rename(unfinished_.c_str(), target_.c_str()) != 0) return cannot();
-    unfinished_.clear();
-    return {};
+    if (!file_) return {};
+    file_->write(text);
+    return file_->finish();
   }
 
  private:
-  [[nodiscard]] std::unexpected<Error> cannot() const {
-    return fail(
-        fmt::format("{}: cannot be written: {}", path_, std::generic_category().message(errno)));
-  }
-
-  std::string path_;
-  std::string target_;      // where it leads to
-  std::string unfinished_;  // the file beside it; "": there is none
-  std::ofstream file_;
+  std::optional<OutputFile> file_;
 };
 
 Result<void> print(const std::string& text) {

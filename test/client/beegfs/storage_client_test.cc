@@ -336,6 +336,15 @@ TEST_F(StorageClientTest, WaitsForAServerThatComesBackAndGivesUpOnOneThatDoesNot
       << lost.error().message;
 }
 
+TEST_F(StorageClientTest, HowLongAttemptsTakeIsNoReasonToGiveUp) {
+  mount({}, {.connections = 1, .timeout = 60ms, .give_up = 100ms});
+  const ChunkFile file = file_named("slow");
+  write(file, 0, noise(1000, 2));
+  for (int i = 0; i < 4; ++i) inject(Kind::silence, MessageType::read_local_file);
+  EXPECT_EQ(read(file, 0, 1000), noise(1000, 2));
+  EXPECT_EQ(client_->counters().repeats, 4U);
+}
+
 TEST_F(StorageClientTest, CloseEndsRequestsUnderWayAndWaiting) {
   mount({}, {.connections = 1});
   const ChunkFile file = file_named("closing");

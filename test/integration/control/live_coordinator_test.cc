@@ -144,6 +144,9 @@ TEST(LiveCoordinator, ClientsTopAndStatShowAllProxies) {
   const Outcome mistaken = vpfsctl({"stat", "--proxy", site.socket()});
   EXPECT_EQ(mistaken.code, 3) << mistaken.output;
   EXPECT_THAT(mistaken.errors, HasSubstr("is a coordinator, and not a proxy: --coordinator"));
+  const Outcome reversed = vpfsctl({"rule", "list", "--coordinator", one.socket()});
+  EXPECT_EQ(reversed.code, 3) << reversed.output;
+  EXPECT_THAT(reversed.errors, HasSubstr("is a proxy or a mount, and not a coordinator: --proxy"));
   const Outcome bypass = site.ctl({"bypass", "on", "--stage", "ds2"});
   EXPECT_EQ(bypass.code, 0) << bypass.errors;
   EXPECT_EQ(one.data({"stat"})["bypass"], false);

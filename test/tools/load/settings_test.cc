@@ -55,6 +55,16 @@ TEST(LoadSettings, TheCommandLineWins) {
   EXPECT_EQ(settings.interval, 100ms);
 }
 
+TEST(LoadSettings, TheCommandLineHasTheBoundsOfTheFile) {
+  ConfigErrors errors("load.yaml");
+  const Overrides overrides{.duration = 25h, .warm_up = -1s, .interval = 1ns};
+  (void)read("file_system: tcp://127.0.0.1:1/vpfs\napplications: [{name: a}]\n", errors, overrides);
+  EXPECT_EQ(errors.to_string(),
+            "--duration: is out of range: 1 ms to 24 h\n"
+            "--warm-up: is out of range: 0 s to 24 h\n"
+            "--interval: is out of range: 1 ms to 24 h\n");
+}
+
 TEST(LoadSettings, AnApplicationsJobidIsItsNameUnlessSaidOtherwise) {
   ConfigErrors errors("load.yaml");
   const LoadSettings settings = read(

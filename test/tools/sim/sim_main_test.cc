@@ -92,6 +92,16 @@ TEST_F(SimProgram, TheExampleGivesTheSameBytesEachTime) {
   EXPECT_EQ(parsed[0]["applications"].size(), 3U);
 }
 
+TEST_F(SimProgram, AFileNameThatIsNoUtf8CostsNoResults) {
+  std::ifstream file(example_);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string odd =
+      write("caf\xe9.yaml", test::replaced(text, "../sfq.yaml", test::source("conf/sfq.yaml")));
+  const Outcome outcome = run({odd, "--json", (directory_ / "odd.json").string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_EQ(nlohmann::json::parse(read("odd.json"))[0]["scenario"], "caf\ufffd.yaml");
+}
+
 TEST_F(SimProgram, TwoScenariosAreCompared) {
   std::ifstream file(example_);
   std::string text(std::istreambuf_iterator<char>(file), {});
@@ -159,6 +169,10 @@ TEST_F(SimProgram, MistakesOfAllFilesAreNamedAndNothingIsRun) {
   EXPECT_EQ(missing.code, 2);
   EXPECT_THAT(missing.errors, HasSubstr("none.yaml"));
   EXPECT_EQ(run({"--compare", example_}).code, 2);
+  const std::string file = (directory_ / "both").string();
+  const Outcome twice = run({example_, "--json", file, "--svg", file});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_EQ(twice.errors, "--svg: " + file + " is the file of --json\n");
   EXPECT_EQ(run({}).code, 2);
 }
 

@@ -178,6 +178,23 @@ TEST(FetchRecording, AStageWithoutEndIsLeft) {
   EXPECT_LT(asked, 2000U);
 }
 
+TEST(FetchRecording, APartOfARequestIsAnError) {
+  std::uint64_t asked = 0;
+  const auto ask = [&](const Envelope&) {
+    Envelope envelope;
+    RecordReply& reply = *envelope.mutable_record_reply();
+    reply.set_number(1);
+    reply.set_written(10);
+    reply.set_requests("short");
+    ++asked;
+    return std::vector<ProxyAnswer>{make_answer("s0", std::move(envelope))};
+  };
+  const Result<Fetched> fetched = fetch_recording(ask);
+  ASSERT_FALSE(fetched);
+  EXPECT_EQ(fetched.error().message, "s0: its recording has a part of a request");
+  EXPECT_LT(asked, 5U);
+}
+
 TEST(FetchRecording, WhatAProxyAnswersInsteadIsHandedOn) {
   const auto ask = [](const Envelope&) {
     return std::vector<ProxyAnswer>{unreachable("s0", "UNAVAILABLE", "is not there")};

@@ -67,6 +67,7 @@ std::vector<ProxyAnswer> answers_of_stages(ProxyAnswer coordinator) {
 SiteOptions for_coordinator(SiteOptions options) {
   options.client.peer = "coordinator";
   options.client.if_coordinator.clear();
+  options.client.if_stage = "is a proxy or a mount, and not a coordinator: --proxy names it";
   return options;
 }
 

@@ -29,6 +29,15 @@ std::optional<WallTime> time_of(std::tm parts) {
   return WallTime(std::chrono::seconds(time));
 }
 
+// A day that the calendar has, of a year with four digits.
+bool is_day(const std::tm& parts) {
+  return parts.tm_year >= 70 &&
+         std::chrono::year_month_day(std::chrono::year(parts.tm_year + 1900),
+                                     std::chrono::month(static_cast<unsigned>(parts.tm_mon) + 1),
+                                     std::chrono::day(static_cast<unsigned>(parts.tm_mday)))
+             .ok();
+}
+
 std::optional<WallTime> time_of_day(const std::string& text, WallTime now) {
   const std::time_t today = std::chrono::system_clock::to_time_t(now);
   std::tm parts = {};
@@ -44,7 +53,7 @@ std::optional<WallTime> time_of_day(const std::string& text, WallTime now) {
 std::optional<WallTime> date_and_time(const std::string& text) {
   for (const char* format : {"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"}) {
     std::tm parts = {};
-    if (parse(text, format, parts)) return time_of(parts);
+    if (parse(text, format, parts) && is_day(parts)) return time_of(parts);
   }
   return std::nullopt;
 }

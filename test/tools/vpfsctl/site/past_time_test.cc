@@ -74,6 +74,8 @@ TEST_F(PastTimes, MistakesNameTheOption) {
   EXPECT_THAT(problem("", "25:00"), HasSubstr("--at: \"25:00\": expected a time of day"));
   EXPECT_THAT(problem("", "noon"), HasSubstr("--at: \"noon\""));
   EXPECT_THAT(problem("", "2026-13-01 12:00"), HasSubstr("--at: "));
+  EXPECT_THAT(problem("", "2026-02-31 12:00"), HasSubstr("--at: ")) << "not 3 March";
+  EXPECT_THAT(problem("", "26-11-22 11:00"), HasSubstr("--at: ")) << "not the year 26";
   EXPECT_THAT(problem("", "2026-11-22 12:01"), HasSubstr("is yet to come"));
   EXPECT_THAT(problem("", "11:00", "5x"), HasSubstr("--for: "));
   EXPECT_EQ(problem("", "", "5m"), "--for needs --at");
