@@ -35,7 +35,7 @@ Result<void> OutputFile::open(const std::string& path, ::mode_t permissions) {
     const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
     if (!error) target_ = real.string();
     opened = target_ + ".unfinished";
-    // One that is there may be of a run that was killed, or of somebody who would read this one.
+    // One that is there is of a run that was killed, or another user waits there for the contents.
     (void)::unlink(opened.c_str());
     flags |= O_CREAT | O_EXCL | O_NOFOLLOW;
   }

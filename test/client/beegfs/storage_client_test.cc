@@ -336,7 +336,7 @@ TEST_F(StorageClientTest, WaitsForAServerThatComesBackAndGivesUpOnOneThatDoesNot
       << lost.error().message;
 }
 
-TEST_F(StorageClientTest, HowLongAttemptsTakeIsNoReasonToGiveUp) {
+TEST_F(StorageClientTest, HowLongAttemptsTakeDoesNotCount) {
   mount({}, {.connections = 1, .timeout = 60ms, .give_up = 100ms});
   const ChunkFile file = file_named("slow");
   write(file, 0, noise(1000, 2));

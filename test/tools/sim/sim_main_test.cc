@@ -92,7 +92,7 @@ TEST_F(SimProgram, TheExampleGivesTheSameBytesEachTime) {
   EXPECT_EQ(parsed[0]["applications"].size(), 3U);
 }
 
-TEST_F(SimProgram, AFileNameThatIsNoUtf8CostsNoResults) {
+TEST_F(SimProgram, AFileNameThatIsNotUtf8KeepsItsResults) {
   std::ifstream file(example_);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::string odd =

@@ -91,7 +91,7 @@ TEST_F(OutputFiles, ADeviceOrAPipeStaysOne) {
   EXPECT_EQ(line, "text");
 }
 
-TEST_F(OutputFiles, WhatSomebodyHasPutBesideItIsNotFollowed) {
+TEST_F(OutputFiles, ALinkBesideItIsNotFollowed) {
   make(place("victim"), "untouched");
   fs::create_symlink(place("victim"), place("a.unfinished"));
   EXPECT_EQ(written(place("a"), "secret"), "");
