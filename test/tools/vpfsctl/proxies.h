@@ -37,6 +37,11 @@ class Proxies {
   // Changes what one action of rules meets at one proxy.
   void set(std::size_t proxy, control::Rule::Action action, Mood mood);
 
+  // Otherwise they call themselves stages.
+  void call_itself(std::size_t proxy, control::Hello::Role role) {
+    proxies_[proxy]->owner.call_itself(role);
+  }
+
   void stop(std::size_t proxy);
   void start(std::size_t proxy);
 

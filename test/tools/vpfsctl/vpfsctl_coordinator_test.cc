@@ -23,6 +23,7 @@ using Json = nlohmann::json;
 class VpfsctlCoordinator : public ::testing::Test {
  protected:
   VpfsctlCoordinator() : site_({Mood::obeys}) {
+    site_.call_itself(0, control::Hello::COORDINATOR);
     site_.on_ask([](const control::Envelope& request) {
       control::Envelope reply;
       if (request.has_status()) {
