@@ -83,6 +83,14 @@ std::string usual_text(const CLI::App* app, const CLI::Error& error) {
   return text;
 }
 
+// A script's variable that is not set leaves an empty value, which must not count as none.
+CLI::Validator not_empty() {
+  return {[](const std::string& value) {
+            return std::string(value.empty() ? "expected a value, not an empty one" : "");
+          },
+          ""};
+}
+
 // Nothing when the program goes on; else the exit code of the library.
 std::optional<int> parse_words(CLI::App& app, int argc, char** argv) {
   try {
@@ -153,7 +161,9 @@ Option& Option::excludes(const Option& other) {
 
 template <typename Value>
 Option Command::add_option(const std::string& names, Value& value, const std::string& about) const {
-  return Option(*app_->add_option(names, value, about));
+  CLI::Option* const option = app_->add_option(names, value, about);
+  if (names.starts_with('-')) option->check(not_empty());
+  return Option(*option);
 }
 
 template Option Command::add_option(const std::string&, std::string&, const std::string&) const;

@@ -60,8 +60,9 @@ class Command {
   explicit Command(CLI::App& app) : app_(&app) {}
 
   // An option such as "-n,--count" with a value, or an argument such as "NAME". `value` keeps what
-  // it has if the option is not given, and must outlive the parsing. For std::string, double, int,
-  // uint16_t, uint32_t, uint64_t, and vectors of std::string and of these unsigned ones.
+  // it has if the option is not given, and must outlive the parsing. An option's value is not
+  // empty; an argument may be. For std::string, double, int, uint16_t, uint32_t, uint64_t, and
+  // vectors of std::string and of these unsigned ones.
   template <typename Value>
   Option add_option(const std::string& names, Value& value, const std::string& about = "") const;
   // An option with one of these words as its value.

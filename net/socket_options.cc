@@ -5,10 +5,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6/ip6_tables.h>
 #include <netinet/in.h>
@@ -34,29 +32,6 @@ std::error_code prepare_stream(int socket) {
   const int flags = fcntl(socket, F_GETFL);
   if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) != 0) return last_error();
   return {};
-}
-
-std::error_code set_congestion_control(int socket, const std::string& name) {
-  if (setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name.data(),
-                 static_cast<socklen_t>(name.size())) != 0) {
-    return last_error();
-  }
-  return {};
-}
-
-std::optional<std::string> congestion_control_problem(const std::string& name) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return fmt::format("cannot be tried: {}", last_error().message());
-  const std::error_code error = set_congestion_control(socket, name);
-  ::close(socket);
-  if (!error) return std::nullopt;
-  std::string known;
-  std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
-  std::getline(file, known);
-  if (error.value() == EPERM) {
-    return fmt::format("'{}' is not allowed to this user (the kernel has: {})", name, known);
-  }
-  return fmt::format("'{}' is not known to this kernel (it has: {})", name, known);
 }
 
 void keep_alive(int socket) {

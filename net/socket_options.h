@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <string>
 #include <system_error>
 
 #include "base/clock.h"
@@ -12,14 +10,6 @@ namespace vpfs::net {
 
 // TCP_NODELAY and non-blocking mode on a connected socket.
 [[nodiscard]] std::error_code prepare_stream(int socket);
-
-// Chooses the congestion control of one socket ("cubic", "reno"). The system's default may pace
-// (bbr), which costs half the throughput on a local connection.
-[[nodiscard]] std::error_code set_congestion_control(int socket, const std::string& name);
-
-// Why this program may not use that congestion control; empty when it may. The message lists the
-// names that the kernel offers.
-[[nodiscard]] std::optional<std::string> congestion_control_problem(const std::string& name);
 
 // Makes the kernel probe a peer that has been silent for a minute; without an answer the connection
 // ends within two more. Connections of a vanished host would otherwise stay forever.

@@ -32,10 +32,7 @@ std::optional<std::uint32_t> ClientIdentity::user_of(const IoDescription& io,
   }
   const std::uint64_t file = OpenFileUsers::key(io.node.value_or(0), io.open_file);
   if (*io.uid != 0) {
-    const bool is_news = file != seen_file_ || *io.uid != seen_uid_;
-    seen_file_ = file;
-    seen_uid_ = *io.uid;
-    if (is_news) shared_.open_files.saw(file, *io.uid);
+    shared_.open_files.saw(file, *io.uid);
     return io.uid;
   }
   const std::optional<std::uint32_t> user = shared_.open_files.only_user(file);

@@ -74,9 +74,6 @@ class ClientIdentity {
   Identifier& identifier_;
   ShownIdentities shown_;
   stage::ClientId id_ = stage::kNoClient;
-  // The last open file that was recorded, and its user.
-  std::uint64_t seen_file_ = 0;
-  std::uint32_t seen_uid_ = 0;
 };
 
 }  // namespace vpfs::proxy

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 
 #include "base/check.h"
+#include "net/congestion/congestion_control.h"
 #include "net/connecting.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
@@ -25,13 +26,6 @@ constexpr std::size_t kMostSweepParts = 25;
 // The pool keeps this many requests, with message buffers of at most this size.
 constexpr std::size_t kMostIdle = 256;
 constexpr std::size_t kMostKept = std::size_t{8} * 1024;
-
-// The upstream leg is local when both of its ends are the same host.
-bool is_local(int socket) {
-  const Result<net::Endpoint> here = net::local_endpoint(socket);
-  const Result<net::Endpoint> there = net::remote_endpoint(socket);
-  return here && there && (here->address() == there->address() || there->address().is_loopback());
-}
 
 }  // namespace
 
@@ -178,11 +172,10 @@ void Worker::make_session(Opening& opening) {
   const int server = opening.server.get();
   net::keep_alive(opening.client.get());
   net::keep_alive(server);
-  const std::string& congestion = settings_->config.upstream_congestion;
-  if (congestion != "system" && is_local(server)) {
-    if (const auto problem = net::set_congestion_control(server, congestion)) {
-      spdlog::debug("congestion control {}: {}", congestion, problem.message());
-    }
+  const std::string& congestion = settings_->config.local_congestion;
+  if (congestion != "system") {
+    net::choose_local_congestion(server, congestion);
+    net::choose_local_congestion(opening.client.get(), congestion);
   }
   auto session = std::make_shared<Session>(*this, std::move(opening.client),
                                            std::move(opening.server), opening.client_endpoint);
@@ -348,11 +341,11 @@ void Worker::list_more(std::shared_ptr<Listing> listing) {
 }
 
 Duration Worker::patience(TimePoint now) const {
-  return std::max(std::min(next_sweep_, ask_again_) - now, Duration::zero());
+  return std::max(std::min(next_sweep_ - now, ask_again_ - (now - ahead_)), Duration::zero());
 }
 
 void Worker::take_timers(TimePoint now) {
-  if (now >= ask_again_) {
+  if (now - ahead_ >= ask_again_) {
     ask_again_ = kNever;
     const PumpThread::Event event(pump_thread_);
     need_turn_ = true;

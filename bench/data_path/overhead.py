@@ -348,7 +348,7 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
                 "depth_requests": front.depth_requests,
                 "depth_bytes": front.depth_bytes,
                 "workers": 1,
-                "upstream_congestion": "cubic",
+                "local_congestion": "cubic",
             }
             for front in FRONTS
             if front.kind == "proxy"

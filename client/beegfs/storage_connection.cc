@@ -13,6 +13,7 @@
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
 #include "base/result.h"
+#include "net/congestion/congestion_control.h"
 #include "net/endpoint.h"
 #include "protocols/beegfs/message_header.h"
 
@@ -58,6 +59,7 @@ net::Task<Result<std::unique_ptr<StorageConnection>>> StorageConnection::open(
     net::Endpoint server, StorageIntroduction introduction, Duration patience) {
   Result<net::Socket> socket = co_await net::connect(server, patience);
   VPFS_CO_TRY(socket);
+  net::choose_local_congestion(socket->native_handle());
   auto connection = std::make_unique<StorageConnection>(std::move(*socket));
   if (!co_await connection->introduce(introduction)) {
     co_return fail("connection to " + net::to_string(server) + " was closed as soon as it opened",

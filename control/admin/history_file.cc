@@ -14,6 +14,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace vpfs::control {
 namespace {
 
@@ -143,7 +145,7 @@ std::string history_record(const History& history, std::uint64_t minutes) {
     all.push_back(to_json(history.minute(i)));
   }
   const json record = {{"v", kVersion}, {"minutes", std::move(all)}};
-  return record.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(record);
 }
 
 Result<std::vector<History::Minute>> read_history_record(const std::string& record) {

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace vpfs::control {
 namespace {
 
@@ -85,7 +87,7 @@ std::string ledger_record(const std::vector<Spell>& spells) {
   json all = json::array();
   for (const Spell& each : spells) all.push_back(to_json(each));
   const json record = {{"v", kRecordVersion}, {"spells", std::move(all)}};
-  return record.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(record);
 }
 
 Result<std::vector<Spell>> read_ledger_record(const std::string& record) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/one_line.h"
 
 namespace vpfs::control {
@@ -61,7 +62,7 @@ EtcdWhy why_of(int status, const std::optional<EtcdError>& error) {
 
 // Never throws: what is not UTF-8 in a password is replaced.
 std::string text_of(const Json& request) {
-  return request.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(request);
 }
 
 Result<void> check_url(const std::string& url) {

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/device.h"
+#include "base/json_text.h"
 #include "control/admin/jobs_with_io.h"
 
 namespace vpfs::control {
@@ -309,7 +310,7 @@ void add_coordinator(ordered_json& status, const HostStatus& host) {
 }
 
 std::string to_text(const ordered_json& status) {
-  return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(status, 2) + "\n";
 }
 
 }  // namespace vpfs::control

@@ -8,6 +8,7 @@
 #include <asio/post.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "control/web/web_file.h"
 
 namespace vpfs::control {
@@ -26,7 +27,7 @@ HttpPage json(int status, std::string text) {
 std::string error_json(std::string_view text) {
   nlohmann::ordered_json error;
   error["error"] = text;
-  return error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(error) + "\n";
 }
 
 HttpPage answer_page(const WebQuestion& question, const Envelope& reply) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/version.h"
 #include "control/admin/rule_states.h"
 
@@ -148,7 +149,7 @@ std::string status_json(const SiteNumbers& numbers, const Config& config,
   if (numbers.parent) status["parent"] = describe(*numbers.parent);
   status["stages"] = all_of(numbers.stages);
   status["jobs"] = all_of(numbers.jobs);
-  return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(status, 2) + "\n";
 }
 
 control::StatsReply stats_of(const SiteNumbers& numbers, const control::LiveState& live,

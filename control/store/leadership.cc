@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace vpfs::control {
 namespace {
 
@@ -82,7 +84,7 @@ std::string to_record(const Leadership& leadership) {
   if (!leadership.addresses.empty()) object["addresses"] = leadership.addresses;
   if (!leadership.members.empty()) object["members"] = leadership.members;
   if (leadership.has_resigned) object["resigned"] = true;
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(object);
 }
 
 Result<Leadership> parse_leadership(const std::string& record) {

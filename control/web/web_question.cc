@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/utf8.h"
 #include "control/words/message_json.h"
 #include "control/words/past_words.h"
@@ -136,7 +137,7 @@ Json problems_of(const std::vector<Told>& all) {
 }
 
 std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 std::string series_json(const Envelope& reply) {

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json_text.h"
 #include "base/named_file.h"
 #include "base/system_clock.h"
 
@@ -28,7 +29,7 @@ std::string line_of(std::string_view who, std::string_view from, std::string_vie
   json["from"] = from;
   json["command"] = command;
   json["result"] = result;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -221,6 +222,15 @@ net::Task<bool> StorageSession::handle_io(const beegfs::MessageHeader& header) {
   if (is_write && target == nullptr) co_return drop("a write to an unknown target");
   if (target == nullptr) {
     co_return co_await send_word(-std::to_underlying(beegfs::OpsError::unknown_target));
+  }
+  if (is_write && io->count == 0) {
+    // A worker waits for its data. What comes next is none.
+    std::array<std::byte, 1> next;
+    (void)co_await read_within(next, context_.settings.data_patience);
+    co_return drop("a write of no bytes");
+  }
+  if (io->offset < 0 || io->offset > std::numeric_limits<std::int64_t>::max() - io->count) {
+    co_return drop("bytes that no file can have");
   }
   const auto count = static_cast<std::uint64_t>(io->count);
   const std::optional<StorageFault> fault = context_.take_fault(header.type);

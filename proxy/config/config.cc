@@ -95,7 +95,7 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_automatic<std::uint64_t>(reader, "workers", config.workers, 1, kMostWorkers);
   read_automatic(reader, "busy_poll", config.busy_poll, Duration::zero(), kLongestBusyPoll);
   control::read_process(reader, config, kProgramName);
-  reader.get("upstream_congestion", &config.upstream_congestion);
+  reader.get("local_congestion", &config.local_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);
   suggest_proxy_words(reader);
   reader.finish();

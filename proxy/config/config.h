@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "control/handover/restart.h"
 #include "control/host/config.h"
+#include "net/congestion/congestion_control.h"
 
 namespace vpfs::proxy {
 
@@ -50,7 +51,7 @@ struct Config : control::HostConfig {
   std::optional<std::uint64_t> workers = 1;  // none: automatic
   // How long a worker polls before it sleeps (BusyPoll); zero: it does not. None: automatic.
   std::optional<Duration> busy_poll = {};
-  std::string upstream_congestion = "cubic";
+  std::string local_congestion = net::kLocalCongestion;  // "system": connections stay as they are
   Limits limits;
   Timeouts timeouts;
   control::Restart restart;

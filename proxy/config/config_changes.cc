@@ -18,7 +18,7 @@ void add_proxy(control::ConfigValues& values, const Config& config) {
   values.emplace_back("proxy.workers", config.workers ? std::to_string(*config.workers) : "auto");
   values.emplace_back("proxy.busy_poll", config.busy_poll ? to_string(*config.busy_poll) : "auto");
   control::add_process(values, config, kProgramName);
-  values.emplace_back("proxy.upstream_congestion", config.upstream_congestion);
+  values.emplace_back("proxy.local_congestion", config.local_congestion);
 }
 
 void add_limits(control::ConfigValues& values, const Config& config) {

@@ -35,7 +35,8 @@ constexpr ConfigWord kProxy[] = {{"server", "upstream"},
                                  {"threads", "workers"},
                                  {"status", "status_file"},
                                  {"log_file", "log"},
-                                 {"congestion", "upstream_congestion"},
+                                 {"congestion", "local_congestion"},
+                                 {"upstream_congestion", "local_congestion"},
                                  {"policy", "scheduler.policy"}};
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include "base/config_file.h"
 #include "control/host/config_summary.h"
 #include "control/host/processors.h"
+#include "net/congestion/congestion_control.h"
 #include "net/endpoint.h"
-#include "net/socket_options.h"
 #include "stage/config/job_config.h"
 #include "stage/rules/rule_checks.h"
 
@@ -16,13 +16,13 @@ namespace vpfs::proxy {
 namespace {
 
 void check_congestion(const Config& config, ConfigErrors& errors) {
-  constexpr std::string_view kKey = "proxy.upstream_congestion";
-  if (config.upstream_congestion == "system") return;
+  constexpr std::string_view kKey = "proxy.local_congestion";
+  if (config.local_congestion == "system") return;
   const std::optional<std::string> problem =
-      net::congestion_control_problem(config.upstream_congestion);
+      net::congestion_control_problem(config.local_congestion);
   if (!problem) return;
   // A host may lack the default.
-  if (config.upstream_congestion == Config().upstream_congestion) {
+  if (config.local_congestion == Config().local_congestion) {
     errors.warn(kKey, *problem + "; the system's own is used");
   } else {
     errors.add(kKey, *problem);

@@ -114,6 +114,25 @@ TEST_F(CommandLineTest, AListOfOneValueEachTimeTakesNoWordAfterIt) {
   EXPECT_EQ(parse(parser_, {"--name", "a", "b"}).code, kBadUsage);
 }
 
+// A script's variable that is not set must not count as an option that was not given.
+TEST_F(CommandLineTest, AnEmptyValueOfAnOptionIsAMistake) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--text", ""}, {"--text="}, {"--name", "a", "--name", ""}, {"--size", ""}, {"--ports", ""}};
+  for (const std::vector<std::string>& words : wrong) {
+    const Parsing parsing = parse(parser_, words);
+    EXPECT_EQ(parsing.code, kBadUsage) << words.front();
+    EXPECT_THAT(parsing.errors, HasSubstr(words.front().substr(0, words.front().find('='))));
+  }
+  EXPECT_THAT(parse(parser_, {"--text", ""}).errors, HasSubstr("expected a value, not an empty"));
+}
+
+TEST_F(CommandLineTest, AnArgumentMayBeEmpty) {
+  std::string argument = "before";
+  parser_.add_option("WORD", argument);
+  EXPECT_EQ(parse(parser_, {""}).code, std::nullopt);
+  EXPECT_EQ(argument, "");
+}
+
 TEST_F(CommandLineTest, ValuesThatTheirTypesDoNotHoldAreMistakes) {
   const std::vector<std::vector<std::string>> wrong = {
       {"--port", "65536"}, {"--port", "-1"}, {"--count", "4294967296"}, {"--number", "x"},

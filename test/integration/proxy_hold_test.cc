@@ -249,6 +249,10 @@ TEST(ProxyHold, WriteOfAClientThatHasGoneIsNotReleasedBehindWhatFillsTheConnecti
   }
   other.client.close();
   EXPECT_TRUE(proxy.wait_until_idle());
+  // None of them was sent, so none is charged.
+  const nlohmann::json pfs = proxy.status()["virtual_pfs"][0];
+  EXPECT_EQ(pfs["done_requests"], 3);
+  EXPECT_EQ(pfs["refused_requests"], 3);
 }
 
 // A released request waits for the end of a half-sent message. If the client takes longer than its

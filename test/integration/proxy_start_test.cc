@@ -104,10 +104,10 @@ TEST(ProxyStart, AProxyInFrontOfItselfDoesNotStart) {
 }
 
 TEST(ProxyStart, WhatTheHostDoesNotHaveIsRefusedWithItsPlace) {
-  Started congestion(minimal(1, ", upstream_congestion: qubic"));
+  Started congestion(minimal(1, ", local_congestion: qubic"));
   EXPECT_EQ(congestion.exit_code(), 2);
   EXPECT_THAT(congestion.process().errors(),
-              HasSubstr("p.yaml:1: proxy.upstream_congestion: 'qubic' is not "));
+              HasSubstr("p.yaml:1: proxy.local_congestion: 'qubic' is not "));
   Started status(minimal(1, ", status_file: /nowhere/status.json"));
   EXPECT_EQ(status.exit_code(), 2);
   EXPECT_THAT(status.process().errors(),
@@ -240,8 +240,8 @@ TEST_F(ProxyReloadChecks, AStatusFileThatCannotBeHadIsRefusedAndTheProxyGoesOn) 
                                     other.process().pid())));
   EXPECT_THAT(reload(proxy,
                      "proxy: {{listen: '{listen}', upstream: '{upstream}', status_file: "
-                     "'{status_file}', upstream_congestion: qubic}}\n"),
-              HasSubstr(":1: proxy.upstream_congestion: 'qubic' is not "));
+                     "'{status_file}', local_congestion: qubic}}\n"),
+              HasSubstr(":1: proxy.local_congestion: 'qubic' is not "));
   EXPECT_EQ(reload(proxy, good_), "") << "the proxy still has its old status file";
   const ProxiedLink link = open_link(proxy, server_);
   EXPECT_EQ(proxy.status()["connections"]["open"], 1);

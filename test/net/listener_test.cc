@@ -5,15 +5,19 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <asio/read.hpp>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "net/congestion/congestion_control.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "net/splice_pipe.h"
@@ -70,6 +74,30 @@ TEST(SocketOptions, ACongestionControlIsKnownOrToldWithThoseThatAre) {
   ASSERT_TRUE(problem);
   EXPECT_NE(problem->find("'qubic'"), std::string::npos);
   EXPECT_NE(problem->find("reno"), std::string::npos) << *problem;
+}
+
+TEST(LocalCongestion, IsThatOfConnectionsWithinTheHost) {
+  const auto congestion_of = [](Socket& socket) {
+    std::array<char, 64> name = {};
+    ::socklen_t size = name.size();
+    EXPECT_EQ(::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &size),
+              0);
+    return std::string(name.data());
+  };
+  asio::io_context context;
+  auto listener = Listener::open(context, *resolve_endpoint("[::]:0"));
+  if (!listener) GTEST_SKIP() << listener.error().message;
+  listener->start([](Socket) {});
+  Socket client(context);
+  client.open(asio::ip::tcp::v4());
+  const std::string before = congestion_of(client);
+  choose_local_congestion(client.native_handle(), "reno");
+  EXPECT_EQ(congestion_of(client), before) << "it is not connected";
+  client.connect({asio::ip::address_v4::loopback(), listener->local_endpoint().port()});
+  choose_local_congestion(client.native_handle(), "qubic");
+  EXPECT_EQ(congestion_of(client), before) << "the kernel does not have it";
+  choose_local_congestion(client.native_handle(), "reno");
+  EXPECT_EQ(congestion_of(client), "reno");
 }
 
 TEST(Listener, AnAddressInUseIsAnErrorThatNamesIt) {

@@ -86,6 +86,21 @@ TEST_F(ClientIdentityTest, WhatANodeWritesBackBelongsToTheOnlyUserOfItsFile) {
   EXPECT_EQ(owner_of(*client, write(0, "f")), "default");
 }
 
+// The users of files are kept in bounded memory.
+TEST_F(ClientIdentityTest, AFileThatOneConnectionUsesAllTheTimeIsNotForgotten) {
+  const auto client = new_client();
+  const auto write = [](std::uint32_t uid, std::string_view file) {
+    return IoDescription{.kind = IoKind::write, .uid = uid, .node = 3, .open_file = file};
+  };
+  for (std::uint32_t node = 0; node < 300'000; ++node) {
+    shared_.open_files.saw(OpenFileUsers::key(node, "flood"), 1001);
+    if (node % 1000 == 0) {
+      ASSERT_EQ(owner_of(*client, write(1000, "used")), "alice");
+    }
+  }
+  EXPECT_EQ(owner_of(*client, write(0, "used")), "alice");
+}
+
 TEST_F(ClientIdentityTest, AConnectionJoinsItsNodeOnceAndLeavesItAtItsEnd) {
   const auto one = new_client();
   one->join(std::nullopt, std::nullopt);

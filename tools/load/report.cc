@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/json_text.h"
 
 namespace vpfs::load {
 namespace {
@@ -31,6 +32,7 @@ double per_second(std::uint64_t count, Duration duration) {
 Json settings_json(const ApplicationSettings& application) {
   Json json = {{"name", application.name},
                {"jobid", application.jobid},
+               {"uid", application.uid},
                {"processes", application.processes},
                {"connections", application.connections},
                {"outstanding", application.outstanding},
@@ -40,6 +42,7 @@ Json settings_json(const ApplicationSettings& application) {
                {"file_size", application.file_size.count},
                {"datafiles", application.datafiles},
                {"start_s", in_seconds(application.start)}};
+  if (!application.node.empty()) json["node"] = application.node;
   if (!application.servers.empty()) json["servers"] = application.servers;
   if (application.amount.count > 0) json["amount"] = application.amount.count;
   if (application.stop) json["stop_s"] = in_seconds(*application.stop);
@@ -62,6 +65,8 @@ Json settings_json(const LoadSettings& settings) {
                {"keep_files", settings.keep_files},
                {"seed", settings.seed},
                {"threads", settings.threads},
+               {"uid", settings.uid},
+               {"gid", settings.gid},
                {"applications", Json::array()}};
   for (const ApplicationSettings& each : settings.applications) {
     json["applications"].push_back(settings_json(each));
@@ -134,7 +139,7 @@ std::string to_json(const LoadSettings& settings, const RunResult& result) {
                      {"applications", std::move(applications)},
                      {"total_mib_per_s", rate(mebibytes(bytes), result.duration)},
                      {"total_ops_per_s", per_second(requests, result.duration)}};
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string to_table(const LoadSettings& settings, const RunResult& result) {

@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kLongest = std::chrono::hours(24);
+constexpr std::int64_t kMostIntervals = 100'000;  // 24 h of a second each
 constexpr Bytes kLargestRequest = {kGiB};
 constexpr Bytes kLargestFile = {1024 * kGiB};
 constexpr Bytes kLargestAmount = {1024 * 1024 * kGiB};
@@ -156,6 +157,13 @@ void read_times(ConfigReader& reader, const Overrides& overrides, LoadSettings& 
   read("duration", &settings.duration, 1ms, overrides.duration, "--duration");
   read("warm_up", &settings.warm_up, 0ns, overrides.warm_up, "--warm-up");
   read("interval", &settings.interval, 1ms, overrides.interval, "--interval");
+  if (settings.interval < 1ms || settings.duration / settings.interval <= kMostIntervals) return;
+  const std::string problem = fmt::format("makes more than {} points of the run", kMostIntervals);
+  if (overrides.interval || overrides.duration) {
+    errors.add_about(overrides.interval ? "--interval" : "--duration", problem);
+  } else {
+    reader.report("interval", problem);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "tools/recording/words.h"
 
 namespace vpfs::recording {
@@ -22,7 +24,7 @@ using stage::Recorded;
 constexpr int kVersion = 1;
 
 std::string in_quotes(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(json(text));
 }
 
 // Numbers of what has been seen before, by its value.
@@ -48,8 +50,19 @@ Duration ticks(std::uint32_t count) {
 
 constexpr std::int64_t kLongest = std::int64_t{1} << 60;  // nanoseconds
 
-std::uint32_t to_ticks(const json& nanoseconds) {
-  const auto count = std::min<std::uint64_t>(nanoseconds.get<std::uint64_t>(), kLongest);
+// A whole number that is not negative. Throws what json throws, and std::out_of_range.
+template <typename Number = std::uint64_t>
+Number number_at(const json& line, const char* key,
+                 std::uint64_t most = std::numeric_limits<Number>::max()) {
+  const json& value = line.at(key);
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most) {
+    throw std::out_of_range(fmt::format("{}: expected a whole number from 0 to {}", key, most));
+  }
+  return value.get<Number>();
+}
+
+std::uint32_t ticks_at(const json& line, const char* key) {
+  const auto count = std::min<std::uint64_t>(number_at(line, key), kLongest);
   return Recorded::ticks(std::chrono::nanoseconds(count));
 }
 
@@ -65,17 +78,19 @@ Value value_at(const json& line, const char* key,
 
 std::uint64_t size_at(const json& line, const char* key) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-  const auto size = line.at(key).get<std::uint64_t>();
-  if (size > kMost) throw std::out_of_range(fmt::format("{}: expected a size below 1 PiB", key));
-  return size;
+  return number_at(line, key, kMost);
 }
 
 // Throws what json throws, and std::out_of_range.
 Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Origin>& origins) {
   Recorded made;
-  made.arrival_ns = line.at("arrival_ns").get<std::int64_t>();
-  made.wait = to_ticks(line.at("wait_ns"));
-  made.service = to_ticks(line.at("service_ns"));
+  // What arrived before the recording began is negative.
+  if (!line.at("arrival_ns").is_number_integer()) {
+    throw std::out_of_range("arrival_ns: expected a whole number");
+  }
+  made.arrival_ns = line["arrival_ns"].get<std::int64_t>();
+  made.wait = ticks_at(line, "wait_ns");
+  made.service = ticks_at(line, "service_ns");
   made.asked = size_at(line, "asked");
   made.moved = size_at(line, "moved");
   if (!is_sane(made)) throw std::out_of_range("arrival_ns: expected a time within a year");
@@ -85,8 +100,8 @@ Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Ori
     made.reason = value_at<stage::RecordedReason>(line, "held_by", kReasons);
   }
   made.unscheduled = line.value("unscheduled", false);
-  if (line.contains("uid")) made.uid = line["uid"].get<std::uint32_t>();
-  if (line.contains("offset")) made.offset = line["offset"].get<std::uint64_t>();
+  if (line.contains("uid")) made.uid = number_at<std::uint32_t>(line, "uid");
+  if (line.contains("offset")) made.offset = number_at(line, "offset");
   if (line.contains("file")) {
     const auto text = line["file"].get<std::string>();
     const auto [end, error] =
@@ -96,22 +111,21 @@ Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Ori
     }
   }
   made.virtual_pfs = names.of(line.at("virtual_pfs").get<std::string>());
-  made.origin = origins.of({.connection = line.at("connection").get<std::uint64_t>(),
+  made.origin = origins.of({.connection = number_at(line, "connection"),
                             .client = line.value("client", std::string()),
                             .jobid = line.value("job", std::string())});
   return made;
 }
 
-// Throws what json throws.
+// Throws what json throws, and std::out_of_range.
 std::uint64_t read_head(const json& line, Recording& to) {
   constexpr std::int64_t kLatest = std::int64_t{1} << 40;
   to.stage = line.value("stage", std::string());
   const std::int64_t began = std::clamp<std::int64_t>(line.at("began_at"), 0, kLatest);
   to.began = WallTime(std::chrono::seconds(began));
-  to.length =
-      std::chrono::microseconds(std::min(line.at("length_us").get<std::uint64_t>(), kLongestUs));
-  to.overwritten = line.at("overwritten").get<std::uint64_t>();
-  return line.at("requests").get<std::uint64_t>();
+  to.length = std::chrono::microseconds(std::min(number_at(line, "length_us"), kLongestUs));
+  to.overwritten = number_at(line, "overwritten");
+  return number_at(line, "requests");
 }
 
 }  // namespace
@@ -166,7 +180,7 @@ Result<Recording> read_json_lines(std::istream& in, const std::string& file) {
                                   version, kVersion));
     }
     count = read_head(head, recording);
-  } catch (const json::exception& problem) {
+  } catch (const std::exception& problem) {
     return wrong(
         1, fmt::format("expected the first line of a recording of vpfsctl: {}", problem.what()));
   }

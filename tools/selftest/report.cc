@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "tools/selftest/phase_text.h"
 #include "tools/selftest/verdict.h"
 #include "tools/sim/text_table.h"
@@ -183,7 +184,7 @@ std::string to_json(const Settings& settings, const Record& record, const Findin
                {"findings", findings_json(findings)},
                {"measurements", std::move(measurements)}};
   if (settings.share) json["settings"]["share_bytes_per_s"] = settings.share->count;
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace vpfs::selftest

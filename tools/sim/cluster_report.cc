@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/json_text.h"
+#include "control/words/printable.h"
 #include "sim/cluster/words.h"
 #include "tools/sim/text_table.h"
 
@@ -71,11 +73,12 @@ std::string heading(const FinishedCluster& run) {
   const sim::ClusterScenario& scenario = run.scenario;
   const sim::Batch::Settings& batch = scenario.batch;
   return fmt::format(
-      "{}: {}, {} nodes, classes {}; data {}, access {}; queue {}, nodes {}; seed {}\n", run.name,
-      scenario.network.description, scenario.network.topology->nodes(),
-      classes_text(scenario.network.policy), word_of(batch.data, sim::kDataWords),
-      word_of(batch.access, sim::kAccessWords), word_of(batch.backfills, sim::kQueueWords),
-      word_of(batch.nodes, sim::kNodeWords), scenario.seed);
+      "{}: {}, {} nodes, classes {}; data {}, access {}; queue {}, nodes {}; seed {}\n",
+      words::printable(run.name), words::printable(scenario.network.description),
+      scenario.network.topology->nodes(), classes_text(scenario.network.policy),
+      word_of(batch.data, sim::kDataWords), word_of(batch.access, sim::kAccessWords),
+      word_of(batch.backfills, sim::kQueueWords), word_of(batch.nodes, sim::kNodeWords),
+      scenario.seed);
 }
 
 std::string links_table(const sim::ClusterResult& result) {
@@ -188,7 +191,7 @@ std::string to_json(std::span<const FinishedCluster> runs) {
     }
     all.push_back(std::move(json));
   }
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 }  // namespace vpfs::sim_tool

@@ -16,7 +16,7 @@ constexpr double kMostRequests = 1e9;  // of an interval
 const nlohmann::json* application_of(const nlohmann::json& result, const std::string& name) {
   if (!result.is_object() || !result.contains("applications")) return nullptr;
   for (const nlohmann::json& each : result["applications"]) {
-    if (each.is_object() && each.value("name", "") == name) return &each;
+    if (each.is_object() && each.contains("name") && each["name"] == name) return &each;
   }
   return nullptr;
 }

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "control/words/printable.h"
 #include "tools/sim/text_table.h"
@@ -181,7 +182,7 @@ nlohmann::ordered_json json_of(const FinishedReplay& replay) {
 }
 
 std::string to_json(const FinishedReplay& replay) {
-  return json_of(replay).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json_of(replay), 2) + "\n";
 }
 
 }  // namespace vpfs::sim_tool

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/json_text.h"
+#include "control/words/printable.h"
 #include "tools/sim/text_table.h"
 
 namespace vpfs::sim_tool {
@@ -63,7 +65,7 @@ std::string heading(const FinishedRun& run) {
   const sim::Scenario& scenario = run.scenario;
   return fmt::format(
       "{}: policy {}{}, {} {} of {}, {} a request, {} at once; {} after {} of warm-up, seed {}\n",
-      run.name, run.policy, coordinator_text(scenario), scenario.servers,
+      words::printable(run.name), run.policy, coordinator_text(scenario), scenario.servers,
       scenario.servers == 1 ? "server" : "servers", to_string(scenario.device.bandwidth),
       to_string(scenario.device.per_request), scenario.device.parallelism,
       to_string(scenario.duration), to_string(scenario.warm_up), scenario.seed);
@@ -198,7 +200,7 @@ std::string to_json(std::span<const FinishedRun> runs) {
     }
     all.push_back(std::move(json));
   }
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 }  // namespace vpfs::sim_tool

@@ -21,7 +21,8 @@ std::string escaped(std::string_view text) {
         result += "&quot;";
         break;
       default:
-        result += each;
+        // XML has no way to write a control character.
+        result += static_cast<unsigned char>(each) < 0x20 ? '?' : each;
     }
   }
   return result;

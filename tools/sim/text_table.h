@@ -5,8 +5,8 @@
 
 namespace vpfs::sim_tool {
 
-// Text in columns, with two spaces between them. A title that begins with ">" is of a column of
-// numbers, which are aligned right.
+// Text in columns, with two spaces between them. Cells are made printable. A title that begins with
+// ">" is of a column of numbers, which are aligned right.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> titles);

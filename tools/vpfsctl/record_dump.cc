@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "control/words/printable.h"
 #include "tools/recording/fio_iolog.h"
 #include "tools/recording/json_lines.h"
 #include "tools/recording/perfetto.h"
@@ -28,6 +29,7 @@ static_assert(std::endian::native == std::endian::little);
 
 // More than a stage keeps.
 constexpr std::size_t kMostNames = std::size_t{1} << 20;
+constexpr std::size_t kMostNameBytes = std::size_t{256} << 20;
 
 class Fetch {
  public:
@@ -85,7 +87,7 @@ class Fetch {
       to_.failures = std::move(answers);
       return std::nullopt;
     }
-    name_ = answers.front().name;
+    name_ = words::printable(answers.front().name);
     return std::move(*answers.front().reply.mutable_record_reply());
   }
 
@@ -98,8 +100,12 @@ class Fetch {
       std::optional<control::RecordReply> reply = ask(request);
       if (!reply) return std::nullopt;
       to_.names_are_full = reply->names_are_full();
-      for (const std::string& name : reply->names()) to_.recording.names.push_back(name);
+      for (const std::string& name : reply->names()) {
+        name_bytes_ += name.size();
+        to_.recording.names.push_back(name);
+      }
       for (const control::RecordOrigin& origin : reply->origins()) {
+        name_bytes_ += origin.client().size() + origin.jobid().size();
         to_.recording.origins.push_back({.connection = origin.connection(),
                                          .client = origin.client(),
                                          .jobid = origin.jobid()});
@@ -107,6 +113,11 @@ class Fetch {
       has_all = reply->names().empty() && reply->origins().empty();
       if (to_.recording.names.size() + to_.recording.origins.size() > kMostNames) {
         problem_ = fmt::format("{}: its recording has more than {} names", name_, kMostNames);
+        return std::nullopt;
+      }
+      if (name_bytes_ > kMostNameBytes) {
+        problem_ =
+            fmt::format("{}: its recording has more than {} bytes of names", name_, kMostNameBytes);
         return std::nullopt;
       }
       if (!page) page = std::move(reply);
@@ -134,6 +145,7 @@ class Fetch {
   Fetched& to_;
   std::string name_;
   std::string problem_;  // of the names
+  std::size_t name_bytes_ = 0;
 };
 
 }  // namespace

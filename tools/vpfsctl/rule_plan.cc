@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/system_clock.h"
 #include "control/admin/host_names.h"
 #include "control/words/printable.h"
@@ -147,7 +148,7 @@ class Plan {
     all["work_check"] = {{"virtual_pfs", check.work.virtual_pfs},
                          {"recorded", check.work.recorded},
                          {"replayed", check.work.replayed}};
-    return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(all, 2) + "\n";
   }
 
   const PlanOptions& options_;

@@ -227,7 +227,7 @@ ExitCode print(const CtlSettings& settings, std::span<const ProxyAnswer> answers
   if (request.has_past() && !settings.json) return print_past(settings, answers);
   Report told = report(settings.command, answers, request.rule().condition());
   if (settings.json) {
-    told.output = json_text(answers, version, 2);
+    told.output = answers_json(answers, version, 2);
   } else if (settings.names_only) {
     told.output = names_text(answers);
   }

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/joined.h"
+#include "control/words/printable.h"
 #include "control/words/table.h"
 #include "tools/vpfsctl/rule_tables.h"
 
@@ -61,12 +62,13 @@ std::string who_text(const control::WhyReply& reply, const std::string& who) {
   } else if (who.empty()) {
     text = "no client is in default\n";
   } else {
-    text = fmt::format("no client that has shown \"{}\" is connected\n", who);
+    text = fmt::format("no client that has shown \"{}\" is connected\n", words::printable(who));
   }
   for (const control::Client& client : reply.clients()) {
     if (client.not_listed() == 0) continue;
-    text += fmt::format("{}: and {} more that are not listed, with {} requests\n", client.address(),
-                        client.not_listed(), client.requests_not_listed());
+    text += fmt::format("{}: and {} more that are not listed, with {} requests\n",
+                        words::printable(client.address()), client.not_listed(),
+                        client.requests_not_listed());
   }
   if (reply.jobs_size() > 0) {
     control::JobReply jobs;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "net/congestion/congestion_control.h"
 #include "net/socket_options.h"
 #include "protocols/orangefs/bmi_header.h"
 

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/result.h"
+#include "net/congestion/congestion_control.h"
 #include "net/endpoint.h"
 
 namespace vpfs::client {
@@ -38,6 +39,7 @@ net::Task<Result<std::shared_ptr<ServerConnection>>> ServerConnection::open(net:
                                                                             Duration patience) {
   Result<net::Socket> socket = co_await net::connect(std::move(server), patience);
   VPFS_CO_TRY(socket);
+  net::choose_local_congestion(socket->native_handle());
   const std::shared_ptr<ServerConnection> connection(
       new ServerConnection(std::move(*socket), clock));
   // Both keep it alive until close().

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/json_text.h"
 #include "base/signal_block.h"
 #include "control/coordinator/members/members_port.h"
 #include "control/site/site_metrics.h"
@@ -118,7 +119,7 @@ std::string Member::with_own_part(const std::string& status) {
     if (const auto place = of_part.find(key); place != of_part.end()) member[key] = *place;
   }
   whole["member"] = std::move(member);
-  return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(whole, 2) + "\n";
 }
 
 }  // namespace vpfs::coordinator

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/joined.h"
+#include "base/json_text.h"
 #include "base/result.h"
 #include "base/system_clock.h"
 #include "base/version.h"
@@ -329,7 +330,7 @@ std::string Standby::status() const {
   status["leader"] = std::move(leader);
   status["store"] = {{"problem", trouble_}};
   if (certificate_end_) status["certificate_ends_at"] = seconds_since_epoch(*certificate_end_);
-  return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(status, 2) + "\n";
 }
 
 std::string Standby::metrics() const {

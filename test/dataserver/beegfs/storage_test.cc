@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <thread>
@@ -196,6 +197,30 @@ TEST(BeegfsStorage, DataThatDoNotComeInTimeDropTheConnection) {
   slow.send(Buffer(1000));
   EXPECT_TRUE(slow.closed_by_peer());
   EXPECT_EQ(storage.content(101, "entry").size(), 0U);
+}
+
+TEST(BeegfsStorage, AWriteOfNoBytesIsNeverAnswered) {
+  BeegfsStorage storage({.data_patience = 50ms});
+  for (const bool sends_more : {false, true}) {
+    WirePeer peer = WirePeer::connect(storage.port());
+    peer.send(write_message(0, 0));
+    if (sends_more) peer.send(read_message(0, 1));
+    EXPECT_TRUE(peer.closed_by_peer());
+  }
+  EXPECT_TRUE(storage.wait_until([](const StorageRecord& now) { return now.dropped == 2; }));
+}
+
+TEST(BeegfsStorage, BytesThatNoFileCanHaveDropTheConnection) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  BeegfsStorage storage;
+  for (const Buffer& each :
+       {read_message(kMost, 1), write_message(kMost, 5),
+        read_message(std::numeric_limits<std::int64_t>::min(), 1), write_message(-1, 5)}) {
+    WirePeer peer = WirePeer::connect(storage.port());
+    peer.send(each);
+    EXPECT_TRUE(peer.closed_by_peer());
+  }
+  EXPECT_TRUE(storage.wait_until([](const StorageRecord& now) { return now.dropped == 4; }));
 }
 
 TEST(BeegfsStorage, EachTargetServesAsManyRequestsAtOnceAsItHasWorkers) {

@@ -76,7 +76,7 @@ TEST(ConfigChanges, EachSettingOfTheProxyIsNamedWithBothValues) {
   const Config after = config_of(
       fixed +
       ", servers: [10.0.0.1, 10.0.0.2], workers: 2, status_file: s.json, status_interval: 1 s, "
-      "log: /var/log/vpfs.log, log_level: warn, upstream_congestion: bbr, write_back_by_file: "
+      "log: /var/log/vpfs.log, log_level: warn, local_congestion: bbr, write_back_by_file: "
       "false, busy_poll: 50 us}");
   EXPECT_THAT(
       changes(before, after),
@@ -84,7 +84,7 @@ TEST(ConfigChanges, EachSettingOfTheProxyIsNamedWithBothValues) {
                   "proxy.write_back_by_file true -> false", "proxy.workers 1 -> 2",
                   "proxy.busy_poll auto -> 50 us", "proxy.status_file none -> s.json",
                   "proxy.status_interval 5 s -> 1 s", "proxy.log stderr -> /var/log/vpfs.log",
-                  "proxy.log_level info -> warn", "proxy.upstream_congestion cubic -> bbr"));
+                  "proxy.log_level info -> warn", "proxy.local_congestion cubic -> bbr"));
   EXPECT_THAT(changes(before, config_of("proxy: {listen: 'c:1', upstream: 'd:1'}")),
               ElementsAre("proxy.listen a:1 -> c:1", "proxy.upstream b:1 -> d:1",
                           "proxy.protocol beegfs -> orangefs"));

@@ -72,12 +72,12 @@ TEST(HostChecks, ANameThatIsNotFoundIsAWarningHere) {
 
 TEST(HostChecks, ACongestionControlThatTheKernelLacksIsToldWithThoseItHas) {
   const std::string errors =
-      check("127.0.0.1:4334", "127.0.0.1:3334", "upstream_congestion: qubic").errors;
-  EXPECT_NE(errors.find("p.yaml:4: proxy.upstream_congestion: 'qubic' is not "), std::string::npos)
+      check("127.0.0.1:4334", "127.0.0.1:3334", "local_congestion: qubic").errors;
+  EXPECT_NE(errors.find("p.yaml:4: proxy.local_congestion: 'qubic' is not "), std::string::npos)
       << errors;
   EXPECT_NE(errors.find("reno"), std::string::npos) << errors << "every kernel has it";
-  EXPECT_EQ(check("127.0.0.1:4334", "127.0.0.1:3334", "upstream_congestion: reno").errors, "");
-  EXPECT_EQ(check("127.0.0.1:4334", "127.0.0.1:3334", "upstream_congestion: system").errors, "");
+  EXPECT_EQ(check("127.0.0.1:4334", "127.0.0.1:3334", "local_congestion: reno").errors, "");
+  EXPECT_EQ(check("127.0.0.1:4334", "127.0.0.1:3334", "local_congestion: system").errors, "");
   EXPECT_EQ(check("127.0.0.1:4334", "127.0.0.1:3334").errors, "") << "the default is never refused";
 }
 

@@ -63,6 +63,20 @@ TEST(Report, JsonHoldsTheMeasuredWindowOnly) {
   EXPECT_DOUBLE_EQ(a["timeline"][2]["mib_per_s"], 6.0);
 }
 
+TEST(Report, SettingsSayWhoseTheFilesWere) {
+  LoadSettings made = settings();
+  made.uid = 1000;
+  made.gid = 100;
+  made.applications[1].uid = 1001;
+  made.applications[1].node = "n1";
+  const Json json = Json::parse(to_json(made, result(made)))["settings"];
+  EXPECT_EQ(json["uid"], 1000);
+  EXPECT_EQ(json["gid"], 100);
+  EXPECT_FALSE(json["applications"][0].contains("node"));
+  EXPECT_EQ(json["applications"][1]["uid"], 1001);
+  EXPECT_EQ(json["applications"][1]["node"], "n1");
+}
+
 TEST(Report, ARunThatIsEndedEarlyHasItsOwnLength) {
   const LoadSettings made = settings();
   const Json json = Json::parse(to_json(made, result(made, 2600ms)));

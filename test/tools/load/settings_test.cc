@@ -65,6 +65,23 @@ TEST(LoadSettings, TheCommandLineHasTheBoundsOfTheFile) {
             "--interval: is out of range: 1 ms to 24 h\n");
 }
 
+// Each point takes memory from the start.
+TEST(LoadSettings, ATimelineHasABound) {
+  const auto problems = [](const std::string& keys, const Overrides& overrides = {}) {
+    ConfigErrors errors("load.yaml");
+    (void)read("file_system: tcp://127.0.0.1:1/vpfs\napplications: [{name: a}]\n" + keys, errors,
+               overrides);
+    return errors.to_string();
+  };
+  EXPECT_EQ(problems("duration: 24 h\ninterval: 1 s\n"), "");
+  EXPECT_EQ(problems("duration: 24 h\ninterval: 1 ms\n"),
+            "load.yaml:4: interval: makes more than 100000 points of the run\n");
+  EXPECT_EQ(problems("duration: 24 h\n", {.interval = 1ms}),
+            "--interval: makes more than 100000 points of the run\n");
+  EXPECT_EQ(problems("interval: 1 ms\n", {.duration = 24h}),
+            "--duration: makes more than 100000 points of the run\n");
+}
+
 TEST(LoadSettings, AnApplicationsJobidIsItsNameUnlessSaidOtherwise) {
   ConfigErrors errors("load.yaml");
   const LoadSettings settings = read(

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -135,7 +136,17 @@ TEST(JsonLines, ARequestOfOtherValuesIsAnErrorWithItsLine) {
   EXPECT_THAT(with(R"("arrival_ns":-1000,)", R"("arrival_ns":-9223372036854775808,)"),
               HasSubstr("arrival_ns: expected a time within a year"));
   EXPECT_THAT(with(R"("moved":100,)", R"("moved":18446744073709551615,)"),
-              HasSubstr("moved: expected a size below 1 PiB"));
+              HasSubstr("moved: expected a whole number from 0 to 1125899906842624"));
+  for (const char* const wait : {"-5", "1.5", "true", "null"}) {
+    EXPECT_THAT(with(R"("wait_ns":1000,)", fmt::format(R"("wait_ns":{},)", wait)),
+                HasSubstr("wait_ns: expected a whole number from 0 to"));
+  }
+  EXPECT_THAT(with(R"("arrival_ns":-1000,)", R"("arrival_ns":-1.5,)"),
+              HasSubstr("arrival_ns: expected a whole number"));
+  EXPECT_THAT(with(R"("uid":1001)", R"("uid":4294967296)"),
+              HasSubstr("uid: expected a whole number from 0 to 4294967295"));
+  EXPECT_THAT(with(R"("requests":3,)", R"("requests":-3,)"),
+              HasSubstr("requests: expected a whole number from 0 to"));
   EXPECT_THAT(with("0000000000abcdef", "xyz"), HasSubstr("expected a hexadecimal number"));
 }
 

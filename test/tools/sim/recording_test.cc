@@ -46,6 +46,8 @@ TEST_F(SimRecording, AFileThatIsNotAResultIsNamed) {
   EXPECT_EQ(problem("[]"), " has no timeline of an application a");
   EXPECT_EQ(problem(R"({"applications": [{"name": "a"}]})"),
             " has no timeline of an application a");
+  EXPECT_EQ(problem(R"({"applications": [{"name": 5}, 7]})"),
+            " has no timeline of an application a");
   EXPECT_EQ(problem(with_timeline(""), "b"), " has no timeline of an application b");
   for (const char* const entry : {"3", R"({"t": 1})", R"({"t": "1", "ops_per_s": 1})",
                                   R"({"t": -1, "ops_per_s": 1})", R"({"t": 1e300, "ops_per_s": 1})",

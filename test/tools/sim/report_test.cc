@@ -40,6 +40,14 @@ TEST(SimReport, ATableShowsSharesBesideWhatWeightsPromise) {
   EXPECT_THAT(table, HasSubstr("all together 100.0 MiB/s"));
 }
 
+// A scenario may be of another author.
+TEST(SimReport, NamesDoNotSteerATerminal) {
+  FinishedRun run = a_run("s\x1b]0;.yaml", 150);
+  run.result.applications[0].name = "\x1b[2Ja\nb";
+  EXPECT_THAT(to_table(run), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(to_table(run), HasSubstr(R"(\x1B[2Ja\x0Ab)"));
+}
+
 TEST(SimReport, AnApplicationIsEntitledToNothingWhileItIsAway) {
   FinishedRun run = a_run("s.yaml", 150);
   run.result.applications[1].course = {{50 * kMiB}, {0}};

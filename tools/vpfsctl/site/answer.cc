@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_text.h"
 #include "control/words/message_json.h"
 #include "control/words/printable.h"
 
@@ -127,15 +128,15 @@ Json to_json(std::span<const ProxyAnswer> answers, const std::string& version) {
   return {{"version", version}, {"proxies", std::move(proxies)}};
 }
 
-std::string json_text(std::span<const ProxyAnswer> answers, const std::string& version,
-                      int indent) {
-  return to_json(answers, version).dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string answers_json(std::span<const ProxyAnswer> answers, const std::string& version,
+                         int indent) {
+  return json_text(to_json(answers, version), indent) + "\n";
 }
 
 std::string usage_json(const std::string& problem, const std::string& version) {
   Json all = to_json({}, version);
   all["error"] = {{"code", "usage"}, {"place", ""}, {"text", problem}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 std::string error_text(const ProxyAnswer& answer, const std::string& condition) {

@@ -43,8 +43,8 @@ void forgive(std::span<ProxyAnswer> answers, bool ends_a_job);
                                              const std::string& version);
 
 // The same as text; indented by so many spaces, or with -1 on one line.
-[[nodiscard]] std::string json_text(std::span<const ProxyAnswer> answers,
-                                    const std::string& version, int indent);
+[[nodiscard]] std::string answers_json(std::span<const ProxyAnswer> answers,
+                                       const std::string& version, int indent);
 
 // The same if no proxy was asked because the command line is wrong: {version, proxies: [], error}.
 [[nodiscard]] std::string usage_json(const std::string& problem, const std::string& version);

@@ -10,6 +10,7 @@
 #include "base/joined.h"
 #include "base/one_line.h"
 #include "base/result.h"
+#include "control/words/printable.h"
 #include "tools/wishes/wishes.h"
 
 namespace vpfs::ctl {
@@ -79,7 +80,7 @@ std::vector<ProxyAnswer> ask_with_wishes(
   const ProxyAnswer* const refusal = first_refusal(answers);
   if (refusal == nullptr) return answers;
   warn(fmt::format("{} refuses {}: {}; without the wishes",
-                   refusal->name.empty() ? "the answer" : refusal->name,
+                   refusal->name.empty() ? "the answer" : words::printable(refusal->name),
                    joined(request.job().words(), " "), one_short_line(refusal->text)));
   control::Envelope plain = request;
   plain.mutable_job()->clear_words();

@@ -128,7 +128,7 @@ ExitCode run_plain(Latest& latest, TopPoller& poller, const TopSettings& setting
     wait_for(period);
     latest.take(poller);
     if (settings.json) {
-      write_out(json_text(latest.answers(), version, -1));
+      write_out(answers_json(latest.answers(), version, -1));
     } else {
       write_out((shown == 0 ? "" : "\n") + top_text(latest.model(), settings.view));
     }
