@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 #include <ostream>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -84,17 +85,36 @@ std::string usual_text(const CLI::App* app, const CLI::Error& error) {
 }
 
 // A script's variable that is not set leaves an empty value, which must not count as none.
+constexpr const char* kNotEmpty = "not empty";
 CLI::Validator not_empty() {
-  return {[](const std::string& value) {
-            return std::string(value.empty() ? "expected a value, not an empty one" : "");
-          },
-          ""};
+  const auto check = [](const std::string& value) {
+    return std::string(value.empty() ? "expected a value, not an empty one" : "");
+  };
+  return {check, "", kNotEmpty};
+}
+
+// "--name=" as the two words "--name" and "": the library would take the next word for the value.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words;
+  bool are_arguments = false;  // behind "--"
+  for (std::string_view word : std::span(argv, static_cast<std::size_t>(argc))) {
+    are_arguments |= word == "--";
+    const bool is_empty = !are_arguments && word.starts_with("--") && word.size() > 3 &&
+                          word.find('=') == word.size() - 1;
+    if (is_empty) word.remove_suffix(1);
+    words.emplace_back(word);
+    if (is_empty) words.emplace_back();
+  }
+  return words;
 }
 
 // Nothing when the program goes on; else the exit code of the library.
 std::optional<int> parse_words(CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string> words = words_of(argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& word : words) pointers.push_back(word.c_str());
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(pointers.size()), pointers.data());
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }
@@ -125,6 +145,11 @@ Option& Option::separated_by_commas() {
 
 Option& Option::one_value_each_time() {
   option_->allow_extra_args(false);
+  return *this;
+}
+
+Option& Option::may_be_empty() {
+  option_->get_validator(kNotEmpty)->active(false);
   return *this;
 }
 

@@ -37,6 +37,8 @@ class Option {
   // A list gets one value each time that the option is given. Otherwise it takes all words up to
   // the next option.
   Option& one_value_each_time();
+  // An empty value is as good as none.
+  Option& may_be_empty();
 
   // What the values have to be. Each of a list is checked.
   Option& positive();
@@ -61,8 +63,8 @@ class Command {
 
   // An option such as "-n,--count" with a value, or an argument such as "NAME". `value` keeps what
   // it has if the option is not given, and must outlive the parsing. An option's value is not
-  // empty; an argument may be. For std::string, double, int, uint16_t, uint32_t, uint64_t, and
-  // vectors of std::string and of these unsigned ones.
+  // empty, see Option::may_be_empty(); an argument may be. For std::string, double, int, uint16_t,
+  // uint32_t, uint64_t, and vectors of std::string and of these unsigned ones.
   template <typename Value>
   Option add_option(const std::string& names, Value& value, const std::string& about = "") const;
   // An option with one of these words as its value.

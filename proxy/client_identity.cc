@@ -32,7 +32,15 @@ std::optional<std::uint32_t> ClientIdentity::user_of(const IoDescription& io,
   }
   const std::uint64_t file = OpenFileUsers::key(io.node.value_or(0), io.open_file);
   if (*io.uid != 0) {
-    shared_.open_files.saw(file, *io.uid);
+    // The table forgets what is not told again. It has locks.
+    constexpr unsigned kUntilToldAgain = 64;
+    const bool is_news = file != seen_file_ || *io.uid != seen_uid_;
+    if (is_news || ++seen_again_ == kUntilToldAgain) {
+      seen_again_ = 0;
+      shared_.open_files.saw(file, *io.uid);
+    }
+    seen_file_ = file;
+    seen_uid_ = *io.uid;
     return io.uid;
   }
   const std::optional<std::uint32_t> user = shared_.open_files.only_user(file);

@@ -74,6 +74,10 @@ class ClientIdentity {
   Identifier& identifier_;
   ShownIdentities shown_;
   stage::ClientId id_ = stage::kNoClient;
+  // The last open file that was told, its user, and how often it has come since.
+  std::uint64_t seen_file_ = 0;
+  std::uint32_t seen_uid_ = 0;
+  unsigned seen_again_ = 0;
 };
 
 }  // namespace vpfs::proxy

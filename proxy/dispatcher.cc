@@ -139,7 +139,7 @@ void Dispatcher::abandon(stage::Stage& stage, PendingIo& io, TimePoint now) {
   if (io.state == PendingIo::State::excess || io.state == PendingIo::State::released) {
     std::erase(inboxes_[io.worker], &io);
   }
-  stage.abandon(io, now, {io.moved});
+  io.held ? stage.withdraw(io, now) : stage.abandon(io, now, {io.moved});
 }
 
 void Dispatcher::abandon(const std::vector<PendingIo*>& ios, TimePoint now) {

@@ -310,26 +310,18 @@ void Session::no_longer_held(PendingIo& io) {
   held_bytes_ -= footprint(io);
 }
 
-// Nothing of it was sent, so it is not charged.
-void Session::drop_released(PendingIo& io) {
-  forget(io);
-  no_longer_held(io);
-  worker_.released_too_late(io);
-}
-
 void Session::release(PendingIo& io) {
-  const bool is_excess = io.state == PendingIo::State::excess;
-  if (!closing_ && !is_excess && client_went_unseen(io)) close("closed by the client");
-  if (closing_) {
-    if (!is_excess) drop_released(io);
-    return;
-  }
-  if (is_excess) return refuse_excess(io);
+  if (closing_) return;
+  if (io.state == PendingIo::State::excess) return refuse_excess(io);
+  if (client_went_unseen(io)) return close("closed by the client");
   if (worker_.now() - io.arrival >= shared_.hold.load(std::memory_order_relaxed)) {
     // The client may have given up, and a late answer would block its connection.
-    drop_released(io);
+    forget(io);
+    no_longer_held(io);
     ++shared_.counters.requests_refused;
-    return send_refusal(io.key);
+    send_refusal(io.key);
+    worker_.released_too_late(io);
+    return;
   }
   conversation_->released(io.key);
   to_server_.inject_borrowed(io.message);

@@ -128,7 +128,6 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] bool client_went_unseen(const PendingIo& io);
   void forget(PendingIo& io);
   void no_longer_held(PendingIo& io);
-  void drop_released(PendingIo& io);
   [[nodiscard]] bool holds_more_than(std::size_t times, std::size_t divisor) const;
   [[nodiscard]] bool holds_far_too_much();
   void send_refusal(IoKey key);

@@ -27,6 +27,14 @@ constexpr std::size_t kMostSweepParts = 25;
 constexpr std::size_t kMostIdle = 256;
 constexpr std::size_t kMostKept = std::size_t{8} * 1024;
 
+// How far the system's clock is ahead of one that may be a test's.
+Duration ahead_of(const SystemClock& system, const Clock& shared) {
+  const TimePoint before = system.now();
+  const TimePoint at = shared.now();
+  const bool is_the_same = before <= at && at <= system.now();
+  return is_the_same ? Duration::zero() : before - at;
+}
+
 }  // namespace
 
 Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher)
@@ -34,6 +42,7 @@ Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher)
       shared_(shared),
       dispatcher_(dispatcher),
       settings_(dispatcher.settings()),
+      ahead_(ahead_of(waits_, shared.clock)),
       pump_thread_(set_, shared.clock, calls_, [this] { end_of_event(); }),
       table_seed_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()),
       identifier_(dispatcher, table_seed_) {

@@ -165,7 +165,7 @@ class Worker {
   net::EpollSet set_;
   net::Mailbox mailbox_{set_};
   const SystemClock waits_;  // what the waits go by; the shared clock is for decisions
-  const Duration ahead_ = waits_.now() - shared_.clock.now();  // a test's clock has its own zero
+  const Duration ahead_;     // of the shared clock; not zero where a test has a clock of its own
   BusyPoll busy_poll_;
   TimePoint next_sweep_ = {};
   TimePoint ask_again_ = kNever;  // by the shared clock

@@ -90,6 +90,16 @@ void Stage::abandon(Held& io, TimePoint now, Bytes moved) {
   // An estimate holds only for requests whose end shows what they moved.
   const Bytes most = io.size_is_estimated ? std::max(io.asked, moved) : moved;
   if (is_at_server(io)) charge_up_to(io, most, now);
+  remove(io, io.cost, now);
+}
+
+void Stage::withdraw(Held& io, TimePoint now) {
+  if (recorder_ != nullptr && io.is_counted) note_end(io, RecordedEnd::abandoned, {}, now);
+  remove(io, std::min(cost_model_.cost(io.kind, {}), io.cost), now);
+}
+
+// `cost` is what it costs if it has been released.
+void Stage::remove(Held& io, Cost cost, TimePoint now) {
   switch (io.state) {
     case Held::State::parked:
     case Held::State::given_up:
@@ -101,7 +111,7 @@ void Stage::abandon(Held& io, TimePoint now, Bytes moved) {
       break;
     case Held::State::released:
     case Held::State::outstanding:
-      complete(io, io.cost, now);
+      complete(io, cost, now);
       break;
   }
   leave(io, now);

@@ -136,6 +136,8 @@ class Stage {
   // given its slot up, is charged in full, as for all that it asks for if its size is an estimate:
   // the server may have worked on it. `moved` bytes were seen.
   void abandon(Held& io, TimePoint now, Bytes moved = {});
+  // The same of one that its owner has not begun to send: only its slot comes back.
+  void withdraw(Held& io, TimePoint now);
 
   // Other data servers served the virtual PFS this cost in the last `period`. It counts once for
   // all lanes and traffic classes. Does nothing for a retired one.
@@ -249,6 +251,7 @@ class Stage {
   void dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go);
   void leave_queue(Held& io, TimePoint now);
   void complete(Held& io, Cost cost, TimePoint now);
+  void remove(Held& io, Cost cost, TimePoint now);
   void charge_up_to(Held& io, Bytes moved, TimePoint now);
   // For the recorder, if there is one.
   void note_wait(Held& io, TimePoint now);

@@ -137,7 +137,7 @@ int run(int argc, char** argv) {
   names.reserve(kVariants.size());
   for (const auto& [name, unused] : kVariants) names.push_back(name);
   app.add_option("--variant", variant).one_of(names);
-  app.add_option("--congestion-control", congestion_control, "empty: the system's");
+  app.add_option("--congestion-control", congestion_control, "empty: the system's").may_be_empty();
   app.add_option("--op", op).one_of({"read", "write"});
   app.add_option("--size", workload.size, "bytes per operation").positive();
   app.add_option("--outstanding", workload.outstanding).positive();

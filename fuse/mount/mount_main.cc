@@ -165,7 +165,8 @@ void define(const Command& app, CommandLine& line) {
   app.add_option("DIRECTORY", line.directory, "where it appears").required();
   app.add_option("-o", line.lists, "options, with commas between them")
       .value_name("OPTIONS")
-      .one_value_each_time();
+      .one_value_each_time()
+      .may_be_empty();
 }
 
 void define_program(const Command& app, CommandLine& line) {

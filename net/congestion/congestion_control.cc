@@ -40,10 +40,13 @@ std::optional<std::string> congestion_control_problem(const std::string& name) {
 }
 
 void choose_local_congestion(int socket, const std::string& name) {
-  const Result<Endpoint> here = local_endpoint(socket);
-  const Result<Endpoint> there = remote_endpoint(socket);
-  if (!here || !there) return;
-  if (here->address() != there->address() && !there->address().is_loopback()) return;
+  const Result<Endpoint> near_end = local_endpoint(socket);
+  const Result<Endpoint> far_end = remote_endpoint(socket);
+  if (!near_end || !far_end) return;
+  // A redirected client's own address is not that which it has reached.
+  const asio::ip::address here = unmapped(*near_end).address();
+  const asio::ip::address there = unmapped(*far_end).address();
+  if (here != there && !here.is_loopback() && !there.is_loopback()) return;
   if (const std::error_code problem = set_congestion_control(socket, name)) {
     spdlog::debug("congestion control {}: {}", name, problem.message());
   }

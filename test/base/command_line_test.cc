@@ -126,6 +126,30 @@ TEST_F(CommandLineTest, AnEmptyValueOfAnOptionIsAMistake) {
   EXPECT_THAT(parse(parser_, {"--text", ""}).errors, HasSubstr("expected a value, not an empty"));
 }
 
+TEST_F(CommandLineTest, NoOtherWordBecomesTheValueOfAnOptionWithoutOne) {
+  const Parsing parsing = parse(parser_, {"--text=", "--flag", "word"});
+  EXPECT_EQ(parsing.code, kBadUsage);
+  EXPECT_THAT(parsing.errors, HasSubstr("--text: expected a value, not an empty one"));
+  std::string argument;
+  parser_.add_option("WORD", argument);
+  EXPECT_EQ(parse(parser_, {"--text=a=", "--", "--text="}).code, std::nullopt);
+  EXPECT_EQ(values_.text, "a=");
+  EXPECT_EQ(argument, "--text=");
+}
+
+TEST_F(CommandLineTest, AnOptionThatMayBeEmptyTakesAnEmptyValue) {
+  std::string account = "before";
+  std::vector<std::string> lists;
+  parser_.add_option("--account", account).may_be_empty();
+  parser_.add_option("-o", lists).one_value_each_time().may_be_empty();
+  const Parsing parsing = parse(parser_, {"--account", "", "-o", "", "-o", "a"});
+  EXPECT_EQ(parsing.code, std::nullopt) << parsing.errors;
+  EXPECT_EQ(account, "");
+  EXPECT_THAT(lists, ElementsAre("", "a"));
+  EXPECT_EQ(parse(parser_, {"--account=", "--flag"}).code, std::nullopt);
+  EXPECT_EQ(account, "");
+}
+
 TEST_F(CommandLineTest, AnArgumentMayBeEmpty) {
   std::string argument = "before";
   parser_.add_option("WORD", argument);

@@ -112,6 +112,23 @@ TEST_F(StageCharging, OneThatWasNotForwardedIsChargedAsEstimated) {
   EXPECT_LT(io.cost, 16 * kKiB);
 }
 
+// A write to a connection whose client has gone is not sent.
+TEST_F(StageCharging, WhatItsOwnerHasNotBegunToSendIsNotCharged) {
+  for (const bool is_released : {false, true}) {
+    for (const bool is_taken_over : {false, true}) {
+      const Cost before = charged("b");
+      Held& io = arrive(place("b"), IoKind::write);
+      std::vector<Held*> released;
+      if (is_released) (void)stage_->release(now_, released);
+      if (is_taken_over) Stage::took_over(io);
+      stage_->withdraw(io, now_);
+      EXPECT_EQ(charged("b"), before);
+      EXPECT_EQ(stage_->outstanding() + stage_->queued(), 0U);
+      EXPECT_EQ(io.state, Held::State::parked);
+    }
+  }
+}
+
 // Its size is what it counts for, and it has no end.
 TEST_F(StageCharging, ARequestThatGoesOnAndOnIsChargedAsItMoves) {
   for (const bool gave_up : {false, true}) {

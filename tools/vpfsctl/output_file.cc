@@ -6,7 +6,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "net/descriptor.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -16,10 +20,38 @@ std::unexpected<Error> cannot_write(const std::string& path, int error) {
       fmt::format("{}: cannot be written: {}", path, std::generic_category().message(error)));
 }
 
+std::unexpected<Error> is_written(const std::string& path) {
+  return fail(path + ": another run writes it now");
+}
+
+// Locks are of the file, not of its name: it may have been replaced by another run's.
+bool is_under(const std::string& path, int file) {
+  struct stat named = {};
+  struct stat own = {};
+  return ::lstat(path.c_str(), &named) == 0 && ::fstat(file, &own) == 0 &&
+         named.st_ino == own.st_ino && named.st_dev == own.st_dev;
+}
+
+// Makes way for a new file beside `path`. One that is there is of a run that was killed, unless it
+// is locked, or another user waits there for the contents.
+Result<void> remove_left_over(const std::string& unfinished, const std::string& path) {
+  const net::Descriptor file(
+      ::open(unfinished.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file && errno == EACCES) return cannot_write(unfinished, EACCES);
+  // A shared lock needs no right to write.
+  const bool is_locked =
+      file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (is_locked) return is_written(path);
+  (void)::unlink(unfinished.c_str());
+  return {};
+}
+
 }  // namespace
 
 OutputFile::~OutputFile() {
-  if (!unfinished_.empty()) (void)::unlink(unfinished_.c_str());
+  if (!unfinished_.empty() && is_under(unfinished_, lock_.get())) {
+    (void)::unlink(unfinished_.c_str());
+  }
 }
 
 Result<void> OutputFile::open(const std::string& path, ::mode_t permissions) {
@@ -35,18 +67,21 @@ Result<void> OutputFile::open(const std::string& path, ::mode_t permissions) {
     const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
     if (!error) target_ = real.string();
     opened = target_ + ".unfinished";
-    // One that is there is of a run that was killed, or another user waits there for the contents.
-    (void)::unlink(opened.c_str());
+    VPFS_TRY(remove_left_over(opened, path_));
     flags |= O_CREAT | O_EXCL | O_NOFOLLOW;
   }
-  const int descriptor = ::open(opened.c_str(), flags, permissions);
-  if (descriptor < 0) return cannot_write(path_, errno);
-  if (!is_special) unfinished_ = opened;
-  file_.reset(::fdopen(descriptor, "w"));
-  if (file_) return {};
-  const int reason = errno;
-  ::close(descriptor);
-  return cannot_write(path_, reason);
+  net::Descriptor file(::open(opened.c_str(), flags, permissions));
+  if (!file) return cannot_write(path_, errno);
+  if (!is_special) {
+    unfinished_ = opened;
+    (void)::flock(file.get(), LOCK_EX | LOCK_NB);  // some file systems have no locks
+    lock_ = net::Descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+    if (!lock_) return cannot_write(path_, errno);
+  }
+  file_.reset(::fdopen(file.get(), "w"));
+  if (!file_) return cannot_write(path_, errno);
+  (void)file.release();
+  return {};
 }
 
 void OutputFile::write(std::string_view part) {
@@ -63,8 +98,13 @@ Result<void> OutputFile::finish() {
   if (std::fclose(file_.release()) != 0 && error_ == 0) error_ = errno;
   if (error_ != 0) return cannot_write(path_, error_);
   if (unfinished_.empty()) return {};
+  if (!is_under(unfinished_, lock_.get())) {
+    unfinished_.clear();  // it is another run's
+    return is_written(path_);
+  }
   if (std::rename(unfinished_.c_str(), target_.c_str()) != 0) return cannot_write(path_, errno);
   unfinished_.clear();
+  lock_.close();
   return {};
 }
 

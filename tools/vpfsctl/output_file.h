@@ -8,11 +8,13 @@
 #include <sys/types.h>
 
 #include "base/result.h"
+#include "net/descriptor.h"
 
 namespace vpfs::ctl {
 
 // A file that a command writes. One that is there stays until the new one is whole, and a link to
-// it stays a link. A device or a pipe is written as it is.
+// it stays a link. A device or a pipe is written as it is. Two runs do not write one file at a
+// time.
 class OutputFile {
  public:
   OutputFile() = default;
@@ -36,6 +38,7 @@ class OutputFile {
   std::string path_;        // as the command line has it
   std::string target_;      // where that leads to
   std::string unfinished_;  // the file beside it; "": there is none
+  net::Descriptor lock_;    // of that file, until it has its name
   std::unique_ptr<std::FILE, Close> file_;
   int error_ = 0;  // the first, as errno has it
 };

@@ -142,7 +142,8 @@ void add_job_commands(const Command& app, CtlSettings& settings) {
   start.add_option("--clients", command.clients, "its nodes: n[1-4],n7 or addresses; required")
       .value_name("LIST")
       .required();
-  start.add_option("--account", command.account, "its account").value_name("NAME");
+  // Scripts of batch systems give these two for each job.
+  start.add_option("--account", command.account, "its account").value_name("NAME").may_be_empty();
   start.add_option("--gid", command.groups, "name or number of its group")
       .value_name("GROUP")
       .separated_by_commas()
@@ -160,7 +161,8 @@ void add_job_commands(const Command& app, CtlSettings& settings) {
   start
       .add_option("--bounds", command.bounds,
                   "of wishes: \"weight=1..8 rate=..500MiB/s deadline=5ms..\"")
-      .value_name("TEXT");
+      .value_name("TEXT")
+      .may_be_empty();
   const Command stop =
       add_command(job, settings, Verb::job_stop, "stop", "say that a job has ended");
   stop.add_option("JOBID", command.name, "of the batch system").required();

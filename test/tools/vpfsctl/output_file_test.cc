@@ -49,6 +49,29 @@ class OutputFiles : public ::testing::Test {
   test::TemporaryDirectory directory_;
 };
 
+TEST_F(OutputFiles, IsWrittenByOneRunAtATime) {
+  OutputFile first;
+  ASSERT_TRUE(first.open(place("a"), 0600));
+  EXPECT_THAT(written(place("a"), "second"), EndsWith("a: another run writes it now"));
+  first.write("first");
+  ASSERT_TRUE(first.finish());
+  EXPECT_EQ(content(place("a")), "first");
+  EXPECT_EQ(written(place("a"), "second"), "");
+  EXPECT_EQ(content(place("a")), "second");
+}
+
+TEST_F(OutputFiles, DoesNotTakeWhatHasTakenItsPlace) {
+  OutputFile file;
+  ASSERT_TRUE(file.open(place("a"), 0600));
+  fs::remove(place("a.unfinished"));
+  make(place("a.unfinished"), "of another run");
+  const auto finished = file.finish();
+  ASSERT_FALSE(finished);
+  EXPECT_THAT(finished.error().message, EndsWith("a: another run writes it now"));
+  EXPECT_FALSE(fs::exists(place("a")));
+  EXPECT_EQ(content(place("a.unfinished")), "of another run");
+}
+
 TEST_F(OutputFiles, ReplacesOneThatIsThereOnceItIsWhole) {
   make(place("a"), "old");
   OutputFile file;
