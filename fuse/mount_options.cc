@@ -45,6 +45,17 @@ Result<void> read_duration(std::string_view value, Duration& into) {
   return {};
 }
 
+Result<void> read_busy_poll(std::string_view value, std::optional<Duration>& into) {
+  constexpr Duration kLongest = std::chrono::milliseconds(1);
+  Duration longest = {};
+  if (value != "auto") {
+    VPFS_TRY(read_duration(value, longest));
+    if (longest > kLongest) return fail(fmt::format("'{}' is more than 1 ms", value));
+    into = longest;
+  }
+  return {};
+}
+
 Result<void> read_number(std::string_view value, std::uint64_t least, std::uint64_t most,
                          std::uint64_t& into) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
@@ -154,6 +165,10 @@ constexpr std::array kWords = {
     Word{"connections", true, Source::orangefs,
          [](MountOptions& to, std::string_view value) {
            return read_number(value, 1, 64, to.connections);
+         }},
+    Word{"busy_poll", true, Source::orangefs,
+         [](MountOptions& to, std::string_view value) {
+           return read_busy_poll(value, to.busy_poll);
          }},
     Word{"retry_for", true, Source::orangefs,
          [](MountOptions& to, std::string_view value) {

@@ -36,6 +36,8 @@ struct MountOptions {
   // For an OrangeFS only.
   std::uint64_t workers = 2;      // threads, each with connections of its own
   std::uint64_t connections = 1;  // of each of them to each server
+  // How long they poll before they sleep (net::BusyPoll); none: vpfs-mount decides, others do not.
+  std::optional<Duration> busy_poll = {};
   Duration retry_for = std::chrono::seconds(60);
   bool local_locks = false;  // locks=local
   Layout layout = {};        // layout=, of new files

@@ -25,7 +25,6 @@ namespace vpfs::proxy {
 namespace {
 
 // With a processor quota polling would use up what the data path needs.
-constexpr Duration kAutomaticBusyPoll = std::chrono::microseconds(100);
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
 constexpr Duration kKeeperInterval = std::chrono::milliseconds(100);
 // How long the start waits for a silent data server.
@@ -114,7 +113,7 @@ Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, co
       keeper_timer_(host_.context()) {
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
   dispatcher_.set_hold(shared_.hold.load(), clock.now());
-  if (!processors.has_quota) shared_.automatic_busy_poll = kAutomaticBusyPoll;
+  if (!processors.has_quota) shared_.automatic_busy_poll = net::BusyPoll::kUsual;
   for (std::size_t i = 0; i < dispatcher_.workers(); ++i) {
     workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_));
   }

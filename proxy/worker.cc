@@ -72,7 +72,7 @@ void Worker::wait(TimePoint now) {
     return;
   }
   if (const Duration longest = busy_poll_.next(now); longest > Duration::zero()) {
-    if (poll(longest)) return;
+    if (poll(std::min(longest, patience(now)))) return;
     now = waits_.now();
   }
   (void)set_.serve(patience(now));
@@ -80,24 +80,11 @@ void Worker::wait(TimePoint now) {
 
 // Returns whether anything came.
 bool Worker::poll(Duration longest) {
-  const TimePoint begin = waits_.now();
-  const TimePoint end = begin + std::min(longest, patience(begin));
-  BusyPoll::Polled polled = {};
-  for (TimePoint now = begin;;) {
-    if (set_.serve(Duration::zero())) {
-      busy_poll_.found(polled, now);
-      shared_.counters.polls_found.fetch_add(1, std::memory_order_relaxed);
-      return true;
-    }
-    if (now >= end) break;
-    (void)::sched_yield();  // others that want this processor have it now
-    const TimePoint looked = waits_.now();
-    polled = {.time = looked - begin, .longest_gap = std::max(polled.longest_gap, looked - now)};
-    now = looked;
-  }
-  busy_poll_.missed(polled, begin + polled.time);
-  shared_.counters.polls_in_vain.fetch_add(1, std::memory_order_relaxed);
-  return false;
+  const bool found =
+      busy_poll_.poll(longest, waits_, [this] { return set_.serve(Duration::zero()); });
+  Counters& counters = shared_.counters;
+  (found ? counters.polls_found : counters.polls_in_vain).fetch_add(1, std::memory_order_relaxed);
+  return found;
 }
 
 void Worker::adopt(int client_socket, const net::Endpoint& client) {

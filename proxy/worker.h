@@ -16,7 +16,7 @@
 #include "net/endpoint.h"
 #include "net/epoll_set.h"
 #include "net/mailbox.h"
-#include "proxy/busy_poll.h"
+#include "net/polling/busy_poll.h"
 #include "proxy/client_list.h"
 #include "proxy/dispatcher.h"
 #include "proxy/identifier.h"
@@ -166,7 +166,7 @@ class Worker {
   net::Mailbox mailbox_{set_};
   const SystemClock waits_;  // what the waits go by; the shared clock is for decisions
   const Duration ahead_;     // of the shared clock; not zero where a test has a clock of its own
-  BusyPoll busy_poll_;
+  net::BusyPoll busy_poll_;
   TimePoint next_sweep_ = {};
   TimePoint ask_again_ = kNever;  // by the shared clock
 

@@ -21,6 +21,7 @@
 #include "base/system_clock.h"
 #include "control/admin/host_names.h"
 #include "control/handover/taker.h"
+#include "control/host/processors.h"
 #include "control/plugins/plugin_files.h"
 #include "fuse/mount_options.h"
 #include "fuse/orangefs/orangefs_mount.h"
@@ -28,6 +29,7 @@
 #include "fuse/posix/directory_mount.h"
 #include "fuse/posix/node_addresses.h"
 #include "net/manager/manager_socket.h"
+#include "net/polling/busy_poll.h"
 #include "net/socket_options.h"
 
 namespace {
@@ -140,7 +142,10 @@ int serve_directory(const MountOptions& options, const Config& config, const Con
   });
 }
 
-int serve_orangefs(const MountOptions& options, bool foreground) {
+int serve_orangefs(MountOptions options, bool foreground) {
+  if (!options.busy_poll && !control::Processors::here().has_quota) {
+    options.busy_poll = net::BusyPoll::kUsual;
+  }
   std::optional<int> started;
   if (!leave_foreground(foreground, started)) return 1;
   return serve(options, Config(), started, nullptr,

@@ -168,14 +168,29 @@ void MountWorker::run() {
     listens_ = true;
     begin_to_listen();
   }
-  context_.run();
+  while (!context_.stopped()) {
+    const Duration longest = busy_poll_.next(clock_->now());
+    if (longest == Duration::zero() || !poll(longest)) (void)context_.run_one();
+  }
   stop_listening();
+}
+
+bool MountWorker::poll(Duration longest) {
+  const TimePoint begin = clock_->now();
+  TimePoint end = begin;
+  const bool found = busy_poll_.poll(longest, *clock_, [&] {
+    end = clock_->now();
+    return context_.poll() > 0;
+  });
+  window_polled_ += end - begin;
+  return found;
 }
 
 void MountWorker::begin_to_listen() {
   if (stopping_) return;
   window_begin_ = clock_->now();
   window_used_ = processor_time();
+  window_polled_ = {};
   // Known to the event loop, the descriptor wakes this thread with each message.
   readable_.emplace(context_, channel_->descriptor());
   wait_for_message();
@@ -225,9 +240,12 @@ bool MountWorker::goes_on_listening() {
   const Duration time = now - window_begin_;
   if (time < kWindow) return true;
   const Duration used = processor_time();
-  load_ = static_cast<int>(100 * (used - window_used_) / time);
+  // Other threads may have had the processor between two looks.
+  const Duration worked = std::max(used - window_used_ - window_polled_, Duration::zero());
+  load_ = static_cast<int>(100 * worked / time);
   window_begin_ = now;
   window_used_ = used;
+  window_polled_ = {};
   if (load_ >= kBusy) call_for_help();
   if (is_needed()) return true;
   stop_listening();

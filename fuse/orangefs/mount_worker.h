@@ -23,6 +23,7 @@
 #include "fuse/orangefs/held_io.h"
 #include "fuse/orangefs/running_requests.h"
 #include "net/async.h"
+#include "net/polling/busy_poll.h"
 
 namespace vpfs::fuse::pvfs {
 
@@ -44,6 +45,8 @@ class MountWorker {
   // Opens the session. Before start(), on the caller's thread.
   [[nodiscard]] Result<void> connect(const client::MountAddress& address,
                                      const client::SessionOptions& options, const Clock& clock);
+  // Before start(). Zero: it does not.
+  void set_busy_poll(Duration longest) { busy_poll_.set_longest(longest); }
   // All outlive the worker; `peers` are all workers, this one too. Before any of them starts.
   // `ended` is called on the worker's thread when the file system is not mounted any more.
   void prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
@@ -96,6 +99,8 @@ class MountWorker {
 
  private:
   void run();
+  // Returns whether anything came.
+  [[nodiscard]] bool poll(Duration longest);
   void end_thread();
   // Runs what the workers have to do on this thread instead of theirs, until nothing is left or its
   // patience ends. Returns how many are left.
@@ -137,7 +142,9 @@ class MountWorker {
   std::uint64_t seen_done_ = 0;  // of the first worker, when this one looked last
   std::atomic<int> load_ = 0;    // per cent of a processor, in the window before
   TimePoint window_begin_;
-  Duration window_used_ = {};  // of the thread's processor time, when it began
+  Duration window_used_ = {};    // of the thread's processor time, when it began
+  Duration window_polled_ = {};  // since then, in vain or not
+  net::BusyPoll busy_poll_;
   std::unique_ptr<Buffer> buffer_;
   std::vector<std::unique_ptr<Buffer>> spare_;
   std::atomic<bool> stopping_ = false;

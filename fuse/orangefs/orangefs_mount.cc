@@ -87,6 +87,7 @@ Result<void> OrangefsMount::connect(const Clock& clock) {
                                                        options_.entry_timeout, kCachedEntries);
   for (std::size_t i = 0; i < options_.workers; ++i) {
     auto worker = std::make_unique<MountWorker>(i);
+    worker->set_busy_poll(options_.busy_poll.value_or(Duration::zero()));
     const Result<void> connected =
         worker->connect(*options_.address, session_options(options_, caches), clock);
     if (!connected) return connected;

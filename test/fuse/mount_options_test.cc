@@ -121,6 +121,17 @@ TEST(MountOptions, AnAddressIsAnOrangefs) {
   EXPECT_THAT(options->layout.names, ElementsAre("s1", "s0"));
 }
 
+TEST(MountOptions, HowLongWorkersPollHasABound) {
+  const auto parsed = [](const std::string& value) {
+    return parse_mount_options("tcp://meta1:3334/vpfs", "/mnt", {"busy_poll=" + value});
+  };
+  EXPECT_EQ(parsed("50us")->busy_poll, std::chrono::microseconds(50));
+  EXPECT_EQ(parsed("0")->busy_poll, Duration::zero());
+  EXPECT_EQ(parsed("auto")->busy_poll, std::nullopt);
+  EXPECT_THAT(parsed("2ms").error().message, HasSubstr("busy_poll: '2ms' is more than 1 ms"));
+  EXPECT_THAT(parsed("soon").error().message, HasSubstr("busy_poll: 'soon' is not a time"));
+}
+
 TEST(MountOptions, WordsForTheOtherKindOfSourceAreNamed) {
   const std::string address = "tcp://meta1:3334/vpfs";
   EXPECT_EQ(error_of_options("config=/etc/x", address),

@@ -1,8 +1,8 @@
-#include "proxy/busy_poll.h"
+#include "net/polling/busy_poll.h"
 
 #include <algorithm>
 
-namespace vpfs::proxy {
+namespace vpfs::net {
 
 void BusyPoll::set_longest(Duration longest) {
   if (longest != longest_) *this = {};
@@ -36,4 +36,4 @@ void BusyPoll::add(Duration time, const Polled& polled, TimePoint now) {
   }
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::net

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+
+#include <sched.h>
 
 #include "base/clock.h"
 
-namespace vpfs::proxy {
+namespace vpfs::net {
 
 // How long a thread polls for events before it sleeps, since to be woken takes longer than an event
 // that comes at once. It polls while that pays: while most of the time that it polls ends with an
@@ -16,8 +19,16 @@ class BusyPoll {
   // Zero: never.
   void set_longest(Duration longest);
 
+  // Without a processor quota, unless a configuration says otherwise. Polling would use a quota up.
+  static constexpr Duration kUsual = std::chrono::microseconds(100);
+
   // How long to poll before the next sleep; zero: not at all.
   [[nodiscard]] Duration next(TimePoint now);
+  // Calls look() until it returns true, which it does if there was an event, for so long at most.
+  // Other threads that want this processor have it between two looks. Returns what the last call
+  // did. REQUIRES: `clock` goes on meanwhile.
+  template <typename Look>
+  bool poll(Duration longest, const Clock& clock, Look look);
   // What it has polled up to now. `longest_gap`: between two looks.
   struct Polled {
     Duration time;
@@ -48,4 +59,23 @@ class BusyPoll {
   TimePoint rests_until_ = {};
 };
 
-}  // namespace vpfs::proxy
+template <typename Look>
+bool BusyPoll::poll(Duration longest, const Clock& clock, Look look) {
+  const TimePoint begin = clock.now();
+  Polled polled = {};
+  for (TimePoint now = begin;;) {
+    if (look()) {
+      found(polled, now);
+      return true;
+    }
+    if (now - begin >= longest) break;
+    (void)::sched_yield();
+    const TimePoint looked = clock.now();
+    polled = {.time = looked - begin, .longest_gap = std::max(polled.longest_gap, looked - now)};
+    now = looked;
+  }
+  missed(polled, begin + polled.time);
+  return false;
+}
+
+}  // namespace vpfs::net

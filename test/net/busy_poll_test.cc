@@ -1,10 +1,10 @@
-#include "proxy/busy_poll.h"
+#include "net/polling/busy_poll.h"
 
 #include <gtest/gtest.h>
 
 #include "test/support/start_time.h"
 
-namespace vpfs::proxy {
+namespace vpfs::net {
 namespace {
 
 using namespace std::chrono_literals;
@@ -117,5 +117,39 @@ TEST(BusyPoll, OneLongGapIsNotMoreTimeInVainThanAPollMayTake) {
   EXPECT_EQ(polls_in_vain(poll, BusyPoll::kInVain, kStart + 1min), BusyPoll::kInVain - 1);
 }
 
+// A clock that goes on with each look at it.
+class TickingClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override { return now_ += 1us; }
+
+ private:
+  mutable TimePoint now_ = kStart;
+};
+
+TEST(BusyPoll, LooksUntilSomethingComesOrItsTimeIsOver) {
+  BusyPoll poll = make_poll();
+  const TickingClock clock;
+  int looks = 0;
+  EXPECT_TRUE(poll.poll(kLongest, clock, [&] { return ++looks == 10; }));
+  EXPECT_EQ(looks, 10);
+  looks = 0;
+  EXPECT_FALSE(poll.poll(kLongest, clock, [&] { return ++looks == 1000; }));
+  EXPECT_EQ(looks, kLongest / 1us + 1) << "it looks once more at the end";
+  looks = 0;
+  EXPECT_FALSE(poll.poll(Duration::zero(), clock, [&] { return ++looks == 1000; }));
+  EXPECT_EQ(looks, 1);
+}
+
+TEST(BusyPoll, StopsToPollWhenLooksAreInVain) {
+  BusyPoll poll = make_poll();
+  const TickingClock clock;
+  int polls = 0;
+  while (poll.next(clock.now()) > Duration::zero()) {
+    EXPECT_FALSE(poll.poll(kLongest, clock, [] { return false; }));
+    ASSERT_LE(++polls, BusyPoll::kInVain);
+  }
+  EXPECT_EQ(polls, BusyPoll::kInVain);
+}
+
 }  // namespace
-}  // namespace vpfs::proxy
+}  // namespace vpfs::net
