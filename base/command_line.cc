@@ -1,5 +1,6 @@
 #include "base/command_line.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
@@ -93,16 +94,29 @@ CLI::Validator not_empty() {
   return {check, "", kNotEmpty};
 }
 
+// Whether `name` is an option, of `app` or a command, that takes a value.
+bool takes_value(const CLI::App& app, std::string_view name) {
+  const auto is_meant = [&](const CLI::Option* option) {
+    return option->get_items_expected_max() > 0 && option->check_name(std::string(name));
+  };
+  return std::ranges::any_of(app.get_options(), is_meant) ||
+         std::ranges::any_of(app.get_subcommands(nullptr),
+                             [&](const CLI::App* each) { return takes_value(*each, name); });
+}
+
 // "--name=" as the two words "--name" and "": the library would take the next word for the value.
-std::vector<std::string> words_of(int argc, char** argv) {
+std::vector<std::string> words_of(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> words;
-  bool are_arguments = false;  // behind "--"
+  bool is_value = false;  // of the option before it
+  bool are_arguments = false;
   for (std::string_view word : std::span(argv, static_cast<std::size_t>(argc))) {
-    are_arguments |= word == "--";
-    const bool is_empty = !are_arguments && word.starts_with("--") && word.size() > 3 &&
-                          word.find('=') == word.size() - 1;
-    if (is_empty) word.remove_suffix(1);
-    words.emplace_back(word);
+    are_arguments |= !is_value && word == "--";
+    const std::string_view name = word.substr(0, word.find('='));
+    const bool is_option = !is_value && !are_arguments && name.starts_with("--") &&
+                           name.size() > 2 && takes_value(app, name);
+    is_value = is_option && name == word;
+    const bool is_empty = is_option && name.size() + 1 == word.size();
+    words.emplace_back(is_empty ? name : word);
     if (is_empty) words.emplace_back();
   }
   return words;
@@ -110,7 +124,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
 
 // Nothing when the program goes on; else the exit code of the library.
 std::optional<int> parse_words(CLI::App& app, int argc, char** argv) {
-  const std::vector<std::string> words = words_of(argc, argv);
+  const std::vector<std::string> words = words_of(app, argc, argv);
   std::vector<const char*> pointers;
   for (const std::string& word : words) pointers.push_back(word.c_str());
   try {

@@ -47,12 +47,12 @@ Result<void> read_duration(std::string_view value, Duration& into) {
 
 Result<void> read_busy_poll(std::string_view value, std::optional<Duration>& into) {
   constexpr Duration kLongest = std::chrono::milliseconds(1);
+  into.reset();
+  if (value == "auto") return {};
   Duration longest = {};
-  if (value != "auto") {
-    VPFS_TRY(read_duration(value, longest));
-    if (longest > kLongest) return fail(fmt::format("'{}' is more than 1 ms", value));
-    into = longest;
-  }
+  VPFS_TRY(read_duration(value, longest));
+  if (longest > kLongest) return fail(fmt::format("'{}' is more than 1 ms", value));
+  into = longest;
   return {};
 }
 

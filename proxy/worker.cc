@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 

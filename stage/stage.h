@@ -136,7 +136,7 @@ class Stage {
   // given its slot up, is charged in full, as for all that it asks for if its size is an estimate:
   // the server may have worked on it. `moved` bytes were seen.
   void abandon(Held& io, TimePoint now, Bytes moved = {});
-  // The same of one that its owner has not begun to send: only its slot comes back.
+  // The same of one that its owner has not begun to send. It is charged as one without bytes.
   void withdraw(Held& io, TimePoint now);
 
   // Other data servers served the virtual PFS this cost in the last `period`. It counts once for

@@ -168,7 +168,9 @@ void MountWorker::run() {
     listens_ = true;
     begin_to_listen();
   }
+  if (!polls_) (void)context_.run();
   while (!context_.stopped()) {
+    if (context_.poll() > 0) continue;
     const Duration longest = busy_poll_.next(clock_->now());
     if (longest == Duration::zero() || !poll(longest)) (void)context_.run_one();
   }
@@ -176,14 +178,13 @@ void MountWorker::run() {
 }
 
 bool MountWorker::poll(Duration longest) {
-  const TimePoint begin = clock_->now();
-  TimePoint end = begin;
-  const bool found = busy_poll_.poll(longest, *clock_, [&] {
-    end = clock_->now();
+  // What handlers use is work. Other threads may have the processor between two looks.
+  Duration counted = processor_time();
+  return busy_poll_.poll(longest, *clock_, [&] {
+    const Duration used = processor_time();
+    window_polled_ += used - std::exchange(counted, used);
     return context_.poll() > 0;
   });
-  window_polled_ += end - begin;
-  return found;
 }
 
 void MountWorker::begin_to_listen() {
@@ -240,9 +241,7 @@ bool MountWorker::goes_on_listening() {
   const Duration time = now - window_begin_;
   if (time < kWindow) return true;
   const Duration used = processor_time();
-  // Other threads may have had the processor between two looks.
-  const Duration worked = std::max(used - window_used_ - window_polled_, Duration::zero());
-  load_ = static_cast<int>(100 * worked / time);
+  load_ = static_cast<int>(100 * (used - window_used_ - window_polled_) / time);
   window_begin_ = now;
   window_used_ = used;
   window_polled_ = {};

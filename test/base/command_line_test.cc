@@ -135,6 +135,11 @@ TEST_F(CommandLineTest, NoOtherWordBecomesTheValueOfAnOptionWithoutOne) {
   EXPECT_EQ(parse(parser_, {"--text=a=", "--", "--text="}).code, std::nullopt);
   EXPECT_EQ(values_.text, "a=");
   EXPECT_EQ(argument, "--text=");
+  // What belongs to the option before it is its value, and a flag has none.
+  EXPECT_EQ(parse(parser_, {"--text", "--name=", "word"}).code, std::nullopt);
+  EXPECT_EQ(values_.text, "--name=");
+  EXPECT_EQ(argument, "word");
+  EXPECT_THAT(parse(parser_, {"--flag=", "word"}).errors, Not(HasSubstr("empty one")));
 }
 
 TEST_F(CommandLineTest, AnOptionThatMayBeEmptyTakesAnEmptyValue) {

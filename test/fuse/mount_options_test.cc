@@ -128,6 +128,7 @@ TEST(MountOptions, HowLongWorkersPollHasABound) {
   EXPECT_EQ(parsed("50us")->busy_poll, std::chrono::microseconds(50));
   EXPECT_EQ(parsed("0")->busy_poll, Duration::zero());
   EXPECT_EQ(parsed("auto")->busy_poll, std::nullopt);
+  EXPECT_EQ(parsed("50us,busy_poll=auto")->busy_poll, std::nullopt);
   EXPECT_THAT(parsed("2ms").error().message, HasSubstr("busy_poll: '2ms' is more than 1 ms"));
   EXPECT_THAT(parsed("soon").error().message, HasSubstr("busy_poll: 'soon' is not a time"));
 }

@@ -37,7 +37,9 @@ bool is_under(const std::string& path, int file) {
 Result<void> remove_left_over(const std::string& unfinished, const std::string& path) {
   const net::Descriptor file(
       ::open(unfinished.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file && errno == EACCES) return cannot_write(unfinished, EACCES);
+  // One that is there and cannot be looked at may be another run's. A link or a device is none.
+  const bool is_known = file || errno == ENOENT || errno == ELOOP || errno == ENXIO;
+  if (!is_known) return cannot_write(unfinished, errno);
   // A shared lock needs no right to write.
   const bool is_locked =
       file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -73,10 +75,16 @@ Result<void> OutputFile::open(const std::string& path, ::mode_t permissions) {
   net::Descriptor file(::open(opened.c_str(), flags, permissions));
   if (!file) return cannot_write(path_, errno);
   if (!is_special) {
-    unfinished_ = opened;
-    (void)::flock(file.get(), LOCK_EX | LOCK_NB);  // some file systems have no locks
     lock_ = net::Descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
-    if (!lock_) return cannot_write(path_, errno);
+    if (!lock_) {
+      const int reason = errno;
+      (void)::unlink(opened.c_str());
+      return cannot_write(path_, reason);
+    }
+    // Some file systems have no locks.
+    const bool is_locked = ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (is_locked || !is_under(opened, lock_.get())) return is_written(path_);
+    unfinished_ = opened;
   }
   file_.reset(::fdopen(file.get(), "w"));
   if (!file_) return cannot_write(path_, errno);

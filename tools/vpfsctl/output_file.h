@@ -13,8 +13,8 @@
 namespace vpfs::ctl {
 
 // A file that a command writes. One that is there stays until the new one is whole, and a link to
-// it stays a link. A device or a pipe is written as it is. Two runs do not write one file at a
-// time.
+// it stays a link. A device or a pipe is written as it is. Two runs do not write the same file at
+// once.
 class OutputFile {
  public:
   OutputFile() = default;
