@@ -13,6 +13,7 @@
 #include "base/nearest_word.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "net/polling/busy_poll.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -46,12 +47,11 @@ Result<void> read_duration(std::string_view value, Duration& into) {
 }
 
 Result<void> read_busy_poll(std::string_view value, std::optional<Duration>& into) {
-  constexpr Duration kLongest = std::chrono::milliseconds(1);
   into.reset();
   if (value == "auto") return {};
   Duration longest = {};
   VPFS_TRY(read_duration(value, longest));
-  if (longest > kLongest) return fail(fmt::format("'{}' is more than 1 ms", value));
+  if (longest > net::BusyPoll::kMost) return fail(fmt::format("'{}' is more than 1 ms", value));
   into = longest;
   return {};
 }

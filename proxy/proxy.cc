@@ -24,7 +24,6 @@
 namespace vpfs::proxy {
 namespace {
 
-// With a processor quota polling would use up what the data path needs.
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
 constexpr Duration kKeeperInterval = std::chrono::milliseconds(100);
 // How long the start waits for a silent data server.

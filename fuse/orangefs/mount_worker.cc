@@ -168,7 +168,7 @@ void MountWorker::run() {
     listens_ = true;
     begin_to_listen();
   }
-  if (!polls_) (void)context_.run();
+  if (!busy_poll_.is_on()) (void)context_.run();
   while (!context_.stopped()) {
     if (context_.poll() > 0) continue;
     const Duration longest = busy_poll_.next(clock_->now());

@@ -46,10 +46,7 @@ class MountWorker {
   [[nodiscard]] Result<void> connect(const client::MountAddress& address,
                                      const client::SessionOptions& options, const Clock& clock);
   // Before start(). Zero: it does not.
-  void set_busy_poll(Duration longest) {
-    busy_poll_.set_longest(longest);
-    polls_ = longest > Duration::zero();
-  }
+  void set_busy_poll(Duration longest) { busy_poll_.set_longest(longest); }
   // All outlive the worker; `peers` are all workers, this one too. Before any of them starts.
   // `ended` is called on the worker's thread when the file system is not mounted any more.
   void prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
@@ -148,7 +145,6 @@ class MountWorker {
   Duration window_used_ = {};    // of the thread's processor time, when it began
   Duration window_polled_ = {};  // of that, since then: in vain or not
   net::BusyPoll busy_poll_;
-  bool polls_ = false;
   std::unique_ptr<Buffer> buffer_;
   std::vector<std::unique_ptr<Buffer>> spare_;
   std::atomic<bool> stopping_ = false;

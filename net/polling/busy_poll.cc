@@ -10,7 +10,7 @@ void BusyPoll::set_longest(Duration longest) {
 }
 
 Duration BusyPoll::next(TimePoint now) {
-  if (longest_ <= Duration::zero() || now < rests_until_) return Duration::zero();
+  if (!is_on() || now < rests_until_) return Duration::zero();
   if (pays()) return longest_;
   if (++slept_ < kTries) return Duration::zero();
   slept_ = 0;

@@ -18,9 +18,12 @@ class BusyPoll {
  public:
   // Zero: never.
   void set_longest(Duration longest);
+  [[nodiscard]] bool is_on() const { return longest_ > Duration::zero(); }
 
   // Without a processor quota, unless a configuration says otherwise. Polling would use a quota up.
   static constexpr Duration kUsual = std::chrono::microseconds(100);
+  // The longest that a configuration may say.
+  static constexpr Duration kMost = std::chrono::milliseconds(1);
 
   // How long to poll before the next sleep; zero: not at all.
   [[nodiscard]] Duration next(TimePoint now);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "net/endpoint.h"
+#include "net/polling/busy_poll.h"
 #include "protocols/registry.h"
 #include "proxy/config/config_words.h"
 #include "stage/config/job_config.h"
@@ -25,7 +26,6 @@ constexpr std::size_t kProcessorsOfAWorker = 4;
 constexpr std::size_t kMostAutomaticWorkers = 8;
 constexpr Duration kShortest = milliseconds(1);
 constexpr Duration kLongest = hours(24);
-constexpr Duration kLongestBusyPoll = milliseconds(1);
 
 std::vector<std::string> protocol_names() {
   std::vector<std::string> names;
@@ -93,7 +93,7 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   config.shown = find_protocol(config.protocol)->attributes;
   read_servers(reader, config);
   read_automatic<std::uint64_t>(reader, "workers", config.workers, 1, kMostWorkers);
-  read_automatic(reader, "busy_poll", config.busy_poll, Duration::zero(), kLongestBusyPoll);
+  read_automatic(reader, "busy_poll", config.busy_poll, Duration::zero(), net::BusyPoll::kMost);
   control::read_process(reader, config, kProgramName);
   reader.get("local_congestion", &config.local_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);
