@@ -155,6 +155,15 @@ std::vector<int> all_descriptors() {
   return all;
 }
 
+// When a process ends, the kernel closes what it had open from the highest number down. When the
+// socket of fusermount3 closes, that looks once whether the mount is dead, and unmounts only then.
+// So all descriptors of the mount have higher numbers than the socket.
+net::Descriptor above(const net::Descriptor& unmounter, net::Descriptor descriptor) {
+  if (descriptor.get() > unmounter.get()) return descriptor;
+  net::Descriptor higher(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, unmounter.get() + 1));
+  return higher ? std::move(higher) : std::move(descriptor);
+}
+
 // libfuse keeps one end of a pair of sockets open if fusermount3 has the other: the latter unmounts
 // when the first is closed. It does not tell which descriptor that is.
 net::Descriptor new_socket(const std::vector<int>& before) {
@@ -171,6 +180,11 @@ net::Descriptor new_socket(const std::vector<int>& before) {
     if (is_pair) return net::Descriptor(each);
   }
   return {};
+}
+
+net::Descriptor moved(net::Descriptor descriptor, net::Descriptor to) {
+  const bool has_moved = descriptor && to && ::dup3(descriptor.get(), to.get(), O_CLOEXEC) >= 0;
+  return has_moved ? std::move(to) : std::move(descriptor);
 }
 
 void keep_descriptors_from_programs() {
@@ -191,12 +205,15 @@ unsigned most_background() {
 
 // The kernel asks for what follows an answer on any descriptor of the mount. ThreadSanitizer takes
 // that for an order among files that were opened here. A descriptor that came by a message is
-// something else to it, until a file's number has it.
+// something else to it, until its number was a file's.
 net::Descriptor known_as_file(net::Descriptor descriptor) {
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-  net::Descriptor file(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
-  if (file && ::syscall(SYS_dup3, descriptor.get(), file.get(), O_CLOEXEC) >= 0) return file;
+  const net::Descriptor file(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+  const net::Descriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+  if (file && copy && ::dup3(file.get(), descriptor.get(), O_CLOEXEC) >= 0) {
+    (void)::syscall(SYS_dup3, copy.get(), descriptor.get(), O_CLOEXEC);
+  }
 #endif
 #endif
   return descriptor;
@@ -264,15 +281,18 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   if (mount->session_ == nullptr) return problem(last_words.empty() ? "bad options" : last_words);
   last_words.clear();
   keep_descriptors_from_programs();
+  net::Descriptor low(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const std::vector<int> before = all_descriptors();
   if (fuse_session_mount(mount->session_, options.directory.c_str()) != 0) {
     return problem(last_words.empty() ? "the system refuses; fusermount3 has said why"
                                       : last_words);
   }
   mount->mounted_ = true;
-  if (options.auto_unmount) mount->unmounter_ = new_socket(before);
+  if (options.auto_unmount) mount->unmounter_ = moved(new_socket(before), std::move(low));
   // libfuse closes its own when it unmounts.
-  mount->first_ = net::Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0));
+  mount->first_ =
+      above(mount->unmounter_,
+            net::Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0)));
   if (Result<void> greeted = mount->greet(options); !greeted)
     return problem(greeted.error().message);
   mount->read_ahead_far(options.read_ahead);
@@ -373,8 +393,8 @@ Result<std::unique_ptr<MountPoint>> MountPoint::take_over(const Options& options
   if (!handed.device || greeting.size() < sizeof(fuse_in_header) + sizeof(fuse_init_in)) {
     return fail("the running program offers no mount");
   }
-  mount->first_ = std::move(handed.device);
   mount->unmounter_ = std::move(handed.unmounter);
+  mount->first_ = above(mount->unmounter_, std::move(handed.device));
   mount->greeting_.assign(greeting.begin(), greeting.end());
   mount->look_at_greeting();
   return mount;
@@ -420,7 +440,8 @@ Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {
 }
 
 Result<std::unique_ptr<Channel>> MountPoint::adopt_channel(net::Descriptor descriptor) {
-  Result<std::unique_ptr<Channel>> channel = new_channel(known_as_file(std::move(descriptor)));
+  Result<std::unique_ptr<Channel>> channel =
+      new_channel(known_as_file(above(unmounter_, std::move(descriptor))));
   if (channel) (void)answer_greeting(**channel);
   return channel;
 }

@@ -1,5 +1,6 @@
 #include "control/etcd/etcd_client.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -104,7 +105,10 @@ EtcdOutcome<EtcdClient::Lease> lease_of(const Json& answer) {
 }  // namespace
 
 EtcdClient::EtcdClient(EtcdSettings settings, const Clock& clock, std::unique_ptr<CallGuard> guard)
-    : settings_(std::move(settings)), clock_(clock), guard_(std::move(guard)) {}
+    : settings_(std::move(settings)),
+      clock_(clock),
+      guard_(std::move(guard)),
+      authentication_time_out_(settings_.call_time_out) {}
 
 EtcdClient::~EtcdClient() = default;
 
@@ -212,10 +216,12 @@ EtcdOutcome<void> EtcdClient::authenticate() {
   EtcdOutcome<Json> answer = send({.path = "/v3/auth/authenticate",
                                    .token = {},
                                    .body = text_of(request),
-                                   .time_out = settings_.call_time_out,
+                                   .time_out = authentication_time_out_,
                                    .patience = {}},
                                   Repeat::yes);
   if (!answer) {
+    const Duration longest = std::max(kLongestAuthentication, settings_.call_time_out);
+    authentication_time_out_ = std::min(2 * authentication_time_out_, longest);
     if (answer.error().why == EtcdWhy::denied) answer.error().why = EtcdWhy::refused;
     return std::unexpected(answer.error());
   }
@@ -224,6 +230,7 @@ EtcdOutcome<void> EtcdClient::authenticate() {
     return std::unexpected(not_understood("it has no token"));
   }
   token_ = token->get<std::string>();
+  authentication_time_out_ = settings_.call_time_out;
   return {};
 }
 

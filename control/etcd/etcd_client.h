@@ -74,6 +74,7 @@ class EtcdClient {
   };
   // What each answer may have.
   static constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
+  static constexpr Duration kLongestAuthentication = std::chrono::seconds(5);
 
   // The error is about the settings; nothing is connected to. `clock` outlives the client.
   [[nodiscard]] static Result<std::unique_ptr<EtcdClient>> make(EtcdSettings settings,
@@ -112,6 +113,9 @@ class EtcdClient {
   // With a token, which is renewed if etcd does not take it any more.
   [[nodiscard]] EtcdOutcome<nlohmann::json> call(const char* path, const nlohmann::json& request,
                                                  Repeat repeat);
+  // etcd computes for long to check a password, on purpose, and goes on when the client has given
+  // up. If all clients of a busy etcd gave up and asked again, none would ever get a token. So each
+  // try that fails doubles the time that the next one waits, up to kLongestAuthentication.
   [[nodiscard]] EtcdOutcome<void> authenticate();
   // To the endpoints in turn.
   [[nodiscard]] EtcdOutcome<nlohmann::json> send(const HttpEndpoint::Call& call, Repeat repeat);
@@ -125,6 +129,7 @@ class EtcdClient {
   std::vector<std::unique_ptr<HttpEndpoint>> endpoints_;
   std::size_t first_ = 0;  // the endpoint that answered last
   std::string token_;
+  Duration authentication_time_out_;
   std::atomic<std::uint64_t> requests_ = 0;
 };
 

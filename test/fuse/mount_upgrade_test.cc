@@ -161,7 +161,7 @@ TEST_F(MountUpgrade, CountersRulesAndTheMountsEndGoOn) {
   write_some();
   const nlohmann::json after = mount.idle_status();
   EXPECT_EQ(before["virtual_pfs"][0]["done_requests"], 1);
-  EXPECT_EQ(after["virtual_pfs"][0]["done_requests"], 2);
+  EXPECT_EQ(after["virtual_pfs"][0]["done_requests"], 2) << after.dump();
   EXPECT_EQ(since(), begun);
   EXPECT_NE(mount.ask({"rule", "list"}).find("urgent"), std::string::npos);
   EXPECT_TRUE(mount.is_mounted());

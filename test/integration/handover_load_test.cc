@@ -33,14 +33,16 @@ ProxySettings settings_for_load(std::uint16_t upstream, const std::string& proto
                                 ? "[{match: {uid: 1001}, virtual_pfs: large},\n"
                                   "        {match: {uid: 1002}, virtual_pfs: small}]"
                                 : "[{match: {jobid: large}, virtual_pfs: large},\n"
+                                  "        {match: {jobid: huge}, virtual_pfs: huge},\n"
                                   "        {match: {jobid: small}, virtual_pfs: small}]";
   return {.upstream = upstream,
           .protocol = protocol,
           .workers = workers,
           .policy = policy,
           .depth = 8,
-          .virtual_pfs = fmt::format("large: {{weight: 3}}, small: {{weight: 2{}}}",
-                                     has_rates ? ", rate: 100 MiB/s" : ""),
+          .virtual_pfs =
+              fmt::format("large: {{weight: 3}}, huge: {{weight: 1}}, small: {{weight: 2{}}}",
+                          has_rates ? ", rate: 100 MiB/s" : ""),
           .rules = rules};
 }
 

@@ -134,6 +134,7 @@ std::vector<std::string> EtcdCluster::command(std::size_t member) const {
   std::vector<std::string> arguments = {"etcd",
                                         fmt::format("--name=m{}", member),
                                         "--data-dir=" + file(fmt::format("m{}", member)),
+                                        "--bcrypt-cost=4",
                                         "--listen-client-urls=" + url(member),
                                         "--advertise-client-urls=" + url(member),
                                         "--listen-peer-urls=" + peer_url(member),

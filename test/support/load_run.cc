@@ -50,7 +50,7 @@ void LoadRun::expect_good(const Process::Exit& exit) const {
     EXPECT_EQ(each["errors"], 0) << each["name"];
     EXPECT_EQ(each["verify_failures"], 0) << each["name"];
     if (!everybody_served_) continue;
-    EXPECT_GT(each["requests"], 0) << each["name"];
+    EXPECT_GT(each["requests"], 0) << each["name"] << " of " << results_.dump();
     if (verify_) EXPECT_GT(each["verified_blocks"], 0) << each["name"];
   }
 }

@@ -55,9 +55,9 @@ class OrderTest(unittest.TestCase):
     def make_store(self) -> Config:
         """In etcd, as on a site, where that is installed. records_test.py has the directory."""
         if not etcd.missing():
-            return self.site.start_etcd().store("2 s")
+            return self.site.start_etcd().store("6 s")
         (self.site.work / "shared").mkdir()
-        return {"directory": str(self.site.work / "shared"), "lease": "2 s"}
+        return {"directory": str(self.site.work / "shared"), "lease": "6 s"}
 
     def listens(self) -> list[str]:
         return [self.site.socket(f"listen-{name}") for name in COORDINATORS]
@@ -79,7 +79,7 @@ class OrderTest(unittest.TestCase):
         def one_leads() -> bool:
             found[:] = [name for name in COORDINATORS if self.site.status(name).get("term")]
             return len(found) == 1
-        eventually(one_leads, "a coordinator that leads")
+        eventually(one_leads, lambda: {name: self.site.status(name) for name in COORDINATORS})
         return found[0]
 
     def expect_whole(self) -> None:

@@ -349,6 +349,25 @@ TEST_F(EtcdClientTest, ATokenIsAskedForOnceAndRenewedWhenItHasEnded) {
   EXPECT_EQ(asking->requests(), 7U);
 }
 
+TEST_F(EtcdClientTest, APasswordThatTakesLongerThanCallsIsWaitedForInTheEnd) {
+  std::atomic<int> passwords = 0;
+  FakeEtcd etcd([&](const FakeEtcd::Asked& asked, httplib::Response& response) {
+    if (asked.path == "/v3/auth/authenticate") {
+      ++passwords;
+      std::this_thread::sleep_for(1s);
+      response.set_content(R"({"token":"t"})", kJson);
+    } else {
+      response.set_content(kEmptyRange, kJson);
+    }
+  });
+  const auto asking = client({etcd.url()}, "me");
+  EXPECT_THAT(ask(*asking), HasSubstr("in time"));
+  int tries = 1;
+  while (tries < 5 && ask(*asking) != "done") ++tries;
+  EXPECT_LT(tries, 4);
+  EXPECT_LE(passwords, 4);
+}
+
 TEST_F(EtcdClientTest, ATokenThatIsNeverTakenIsAFailure) {
   FakeEtcd etcd([](const FakeEtcd::Asked& asked, httplib::Response& response) {
     if (asked.path == "/v3/auth/authenticate") {
