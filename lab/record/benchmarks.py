@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from lab.record import summaries
+from lab.record import overhead, summaries
 from lab.record.summaries import Summary
 
 ROUNDS = 5
@@ -63,16 +63,15 @@ SET = [
         "overhead",
         "overhead",
         {
-            "haproxy": summaries.haproxy,
-            "device": summaries.device_bound,
-            "calls": summaries.calls,
+            "haproxy": overhead.haproxy,
+            "small": overhead.small,
+            "device": overhead.device_bound,
+            "calls": overhead.calls,
         },
         ((*ONCE, "--seconds", "2", "--parts", "rows", "device", "calls"),),
         10,
     ),
-    Entry(
-        "memory", "overhead", {"resident": summaries.memory}, (("--parts", "memory"),), minutes=1
-    ),
+    Entry("memory", "overhead", {"resident": overhead.memory}, (("--parts", "memory"),), minutes=1),
     Entry(
         "sharing",
         "sharing",
@@ -94,13 +93,21 @@ SET = [
     Entry(
         "schedulers",
         "schedulers",
-        {"fresh": summaries.nanoseconds("rows"), "settled": summaries.nanoseconds("settled")},
+        {
+            "fresh": summaries.nanoseconds("rows"),
+            "settled": summaries.nanoseconds("settled"),
+            "ratios": summaries.beside_a_plain_queue,
+        },
         minutes=5,
     ),
     Entry(
         "fuse",
         "fuse",
-        {"posix": summaries.mounts("posix-fifo"), "orangefs": summaries.mounts("orangefs")},
+        {
+            "posix": summaries.mounts("posix-fifo"),
+            "directory": summaries.beside_directory,
+            "orangefs": summaries.mounts("orangefs"),
+        },
         ((*ONCE, "--seconds", "2"),),
         5,
     ),

@@ -35,59 +35,6 @@ def mean(values: Sequence[float]) -> float | None:
     return statistics.geometric_mean(values) if values else None
 
 
-CASE = ["op", "size", "outstanding", "connections"]
-SMALL = "4 KiB"
-PROXY = "proxy-sfq"
-RIVALS = {"HAProxy as it comes": ["haproxy"], "HAProxy that splices": ["haproxy-splice"]}
-BETTER = {"the better HAProxy": ["haproxy", "haproxy-splice"]}
-
-
-def ratios(rows: Sequence[Found], rivals: Sequence[str], value: str, best: Any) -> list[float]:
-    """The proxy's value / that of the best rival, in each case."""
-    cases = [{row["path"]: row[value] for row in part} for part in groups(rows, CASE).values()]
-    return [case[PROXY] / best(case[rival] for rival in rivals) for case in cases]
-
-
-def haproxy(content: Content) -> list[Row]:
-    small = [row for row in content["rows"] if row["size"] == SMALL]
-    large = [row for row in content["rows"] if row["size"] != SMALL]
-    return [
-        {
-            "`vpfs-proxy`, `sfq`, against": name,
-            "throughput": mean(ratios(large, rivals, "mib_per_s", max)),
-            "CPU of a GiB": mean(ratios(large, rivals, "cpu_s_per_gib", min)),
-            f"{SMALL}, requests/s": mean(ratios(small, rivals, "ops_per_s", max)),
-        }
-        for name, rivals in (RIVALS | BETTER).items()
-    ]
-
-
-def memory(content: Content) -> list[Row]:
-    return [
-        {
-            "requests": f"{row['size']}, {row['connections']:,} connections",
-            "resident MiB": row["rss_mib"],
-            "at the start": row["start_rss_mib"],
-        }
-        for row in content.get("memory", [])
-    ]
-
-
-def device_bound(content: Content) -> list[Row]:
-    made: list[Row] = []
-    for (op,), part in groups(content["storage_limited"], ["op"]).items():
-        rates = {row["path"]: row["mib_per_s"] for row in part}
-        cells: Row = {"device of 400 MiB/s": op}
-        for path in ("proxy-fifo", PROXY):
-            cells[f"{path} / direct"] = rates[path] / rates["direct"]
-        made.append(cells)
-    return made
-
-
-def calls(content: Content) -> list[Row]:
-    return crossed(content["system_calls"], ["op", "size"], "path", "system_calls", "one in flight")
-
-
 def shares(content: Content) -> list[Row]:
     """The worst of each kind of case; without an error where none is allowed or forbidden."""
     made: list[Row] = []
@@ -119,6 +66,40 @@ def nanoseconds(field: str) -> Summary:
         return crossed(rows, ["policy"], "across", "ns_per_request", "ns per request")
 
     return summary
+
+
+PLAIN = "priority_queue"  # a heap of all flows, without what a policy needs
+
+
+def beside_a_plain_queue(content: Content) -> list[Row]:
+    """How many times as long as a plain priority queue a policy takes, in the same run."""
+    rows = nanoseconds("rows")(content)
+    plain: Row = next((row for row in rows if row["ns per request"] == PLAIN), {})
+    return [
+        {"times a plain priority queue": row["ns per request"]}
+        | {column: ratio_of(row[column], plain.get(column)) for column in row if "flow" in column}
+        for row in rows
+        if row is not plain
+    ]
+
+
+def ratio_of(own: Cell, other: Cell) -> float | None:
+    return own / other if isinstance(own, float) and isinstance(other, float) and other else None
+
+
+def beside_directory(content: Content) -> list[Row]:
+    """Operations per second of mounts of a directory against the directory itself."""
+    made: list[Row] = []
+    rows = [row for row in content["rows"] if row["backend"] == "posix"]
+    for (op, size, jobs), part in groups(rows, ["op", "size", "jobs"]).items():
+        rates = {str(row["path"]): row["ops_per_s"] for row in part}
+        below = rates.pop("below", None)
+        load = f"{op} {size}, jobs: {jobs}".replace(" -", "")
+        made.append(
+            {"operations/s / the directory's": load}
+            | {path: ratio_of(rate, below) for path, rate in rates.items()}
+        )
+    return made
 
 
 def mounts(path: str) -> Summary:

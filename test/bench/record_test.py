@@ -27,7 +27,7 @@ from recorded import RECORDED  # noqa: E402
 
 from bench.simulator.engine import PENDING  # noqa: E402
 from lab.harness import Problem  # noqa: E402
-from lab.record import passages  # noqa: E402
+from lab.record import overhead, passages, summaries  # noqa: E402
 from lab.record.benchmarks import SET, Entry  # noqa: E402
 from lab.record.record import NOT_RUN, Record, RecordError, label_of, load, merged, text_of  # noqa: E402
 from run_bench import BENCHMARKS  # noqa: E402
@@ -92,6 +92,28 @@ class SetTest(OptionsTest):
 for inherited in [name for name in dir(OptionsTest) if name.startswith("test_")]:
     setattr(SetTest, inherited, None)  # they run in options_test.py
 del OptionsTest
+
+
+class SummariesTest(unittest.TestCase):
+    def test_policies_are_beside_a_plain_queue_of_the_same_run(self) -> None:
+        rows = [{"policy": policy, "flows": flows, "ns_per_request": time}
+                for policy, flows, time in (("sfq", 1, 30.0), ("sfq", 1000, 60.0), ("priority_queue", 1, 20.0),
+                                            ("priority_queue", 1000, 40.0))]
+        self.assertEqual(summaries.beside_a_plain_queue({"rows": rows}),
+                         [{"times a plain priority queue": "sfq", "1 flow": 1.5, "1,000 flows": 1.5}])
+
+    def test_mounts_are_beside_the_directory_below(self) -> None:
+        rows = [{"backend": backend, "op": "stat", "size": "-", "jobs": 1, "path": path, "ops_per_s": rate}
+                for backend, path, rate in (("posix", "below", 8.0), ("posix", "posix-sfq", 2.0), ("real", "orangefs", 1.0))]
+        self.assertEqual(summaries.beside_directory({"rows": rows}),
+                         [{"operations/s / the directory's": "stat, jobs: 1", "posix-sfq": 0.25}])
+
+    def test_the_worst_case_beside_haproxy_is_one_of_throughput(self) -> None:
+        rows = [{"op": op, "size": "1 MiB", "outstanding": 1, "connections": 1, "path": path, "mib_per_s": rate,
+                 "cpu_s_per_gib": 1.0}
+                for op, path, rate in (("read", "proxy-sfq", 3.0), ("read", "haproxy", 2.0), ("read", "haproxy-splice", 4.0),
+                                       ("write", "proxy-sfq", 6.0), ("write", "haproxy", 2.0), ("write", "haproxy-splice", 2.0))]
+        self.assertEqual([row["in the worst case"] for row in overhead.haproxy({"rows": rows})], [1.5, 0.75, 0.75])
 
 
 class RecordTest(unittest.TestCase):
