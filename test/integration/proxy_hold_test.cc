@@ -240,6 +240,9 @@ TEST(ProxyHold, WriteOfAClientThatHasGoneIsNotReleasedBehindWhatFillsTheConnecti
     const Buffer data = data_message(5, Buffer(1000));
     ASSERT_GT(link.client.flood(data, 1'000'000, 60ms), 1000U);
     link.client.reset();
+    // When this is there, the worker has looked since the client went.
+    ASSERT_TRUE(other.client.send(getattr_request(100 + round)));
+    ASSERT_TRUE(other.server.receive());
     ASSERT_TRUE(other.server.send(io_response(round, 0)));
     ASSERT_TRUE(other.client.receive());
     ASSERT_TRUE(proxy.wait_for_queued(0));
