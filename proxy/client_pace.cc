@@ -98,6 +98,21 @@ StallBudgets::Standing StallBudgets::standing(stage::VirtualPfsId whose,
   return budget.left < all / 10 ? Standing::stalled : Standing::good;
 }
 
+void StallBudgets::closed(stage::VirtualPfsId whose, const asio::ip::address& address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = budgets_.find(Key(whose, address));
+  if (found != budgets_.end()) ++found->second.closed;
+}
+
+bool StallBudgets::replaces_closed(stage::VirtualPfsId whose, const asio::ip::address& address) {
+  if (nobody_stalled()) return false;
+  const std::lock_guard lock(mutex_);
+  const auto found = budgets_.find(Key(whose, address));
+  if (found == budgets_.end() || found->second.closed == 0) return false;
+  --found->second.closed;
+  return true;
+}
+
 bool StallBudgets::take_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
                              const ClientTurns::Ticket& ticket, TimePoint now,
                              Duration client_stall) {

@@ -48,9 +48,10 @@ class ClientPace {
 // `client_stall`, refilled at that much per minute. When it is used up, a connection that stalled
 // sends its requests one by one and without slots until part of the budget is back. If other
 // connections of the application at that address stall meanwhile and use up as much again, no
-// request of them takes a slot, and they go in turn (ClientTurns). So an application costs others
-// no more than `client_stall` in any minute, however many connections it stalls, in turn or at
-// once.
+// request of them takes a slot, and they go in turn (ClientTurns). So do, at once, requests of
+// connections that take the place of ones that were closed because they stalled. So an application
+// costs others no more than `client_stall` in any minute, however many connections it stalls, in
+// turn or at once.
 //
 // Any thread may call it. It costs one load if no client has stalled within a minute.
 class StallBudgets {
@@ -73,6 +74,12 @@ class StallBudgets {
   [[nodiscard]] Standing standing(stage::VirtualPfsId whose, const asio::ip::address& address,
                                   TimePoint now, Duration client_stall);
 
+  // A connection that stalled was closed: the next new one takes its place. Does nothing for an
+  // application whose budget is full.
+  void closed(stage::VirtualPfsId whose, const asio::ip::address& address);
+  // Whether a new connection takes the place of a closed one. Each of these is replaced once.
+  [[nodiscard]] bool replaces_closed(stage::VirtualPfsId whose, const asio::ip::address& address);
+
   // As ClientTurns has them, for the application at the address.
   [[nodiscard]] bool take_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
                                const ClientTurns::Ticket& ticket, TimePoint now,
@@ -90,6 +97,7 @@ class StallBudgets {
     TimePoint filled = {};  // when `left` was computed
     TimePoint taken_until = {};
     bool slow = false;
+    std::size_t closed = 0;  // connections, which no new one has replaced
     ClientTurns turns;
   };
   using Key = std::pair<stage::VirtualPfsId, asio::ip::address>;

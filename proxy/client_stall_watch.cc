@@ -34,9 +34,15 @@ ClientStallWatch::Verdict ClientStallWatch::look(const State& state, const Limit
     if (!state.waiting.empty()) whose_ = state.waiting.front()->virtual_pfs();
   }
   if (on_probation_ && standing(whose_, limits.client_stall, now) == StallBudgets::Standing::good) {
-    on_probation_ = false;
+    on_probation_ = replaces_closed_ = false;
   }
   return verdict;
+}
+
+void ClientStallWatch::meet(stage::VirtualPfsId whose) {
+  if (std::exchange(has_met_, true) || !budgets_.replaces_closed(whose, client_)) return;
+  on_probation_ = replaces_closed_ = true;
+  whose_ = whose;
 }
 
 // Charges what is unpaid to the budgets of the applications whose requests wait for the client.

@@ -51,6 +51,12 @@ class ClientStallWatch {
   };
   [[nodiscard]] Verdict look(const State& state, const Limits& limits, TimePoint now);
 
+  // A request for that application. The first one of a connection may show that it takes the place
+  // of one that stalled: then it is on probation from the start, and its requests go in turn.
+  void meet(stage::VirtualPfsId whose);
+  // The connection is closed because it keeps the data server waiting for a request of `whose`.
+  void closed(stage::VirtualPfsId whose) { budgets_.closed(whose, client_); }
+
   // The client has sent or taken something. Returns whether it stalled until now.
   bool moves_again() { return std::exchange(stalled_, false); }
   [[nodiscard]] bool stalled() const { return stalled_; }
@@ -68,7 +74,11 @@ class ClientStallWatch {
     if (budgets_.nobody_stalled()) return StallBudgets::Standing::good;
     return budgets_.standing(whose, client_, now, client_stall);
   }
-  // The turns of a slow application's requests.
+  // Whether the connection's requests for `whose` go in turn.
+  [[nodiscard]] bool goes_in_turn(stage::VirtualPfsId whose, Duration client_stall, TimePoint now) {
+    return replaces_closed_ || standing(whose, client_stall, now) == StallBudgets::Standing::slow;
+  }
+  // The turns of such requests.
   [[nodiscard]] bool take_turn(PendingIo& io, Duration client_stall, TimePoint now);
   void leave_turns(PendingIo& io, Duration client_stall, TimePoint now);
   // Whether a stall deserves a warning; one in a minute does.
@@ -84,6 +94,8 @@ class ClientStallWatch {
   ClientPace taking_;
   bool stalled_ = false;
   bool on_probation_ = false;
+  bool has_met_ = false;
+  bool replaces_closed_ = false;        // until the probation ends
   stage::VirtualPfsId whose_;           // whose standing ends the probation
   Duration lag_ = Duration::zero();     // at the last look
   Duration unpaid_ = Duration::zero();  // of the lag, while others waited

@@ -114,6 +114,37 @@ TEST_F(ClientStallWatchTest, OneThatSendsNothingStallsOnceAndIsOnProbationAfterI
   EXPECT_FALSE(watch_.on_probation());
 }
 
+TEST_F(ClientStallWatchTest, AConnectionThatTakesThePlaceOfAClosedOneIsOnProbationFromTheStart) {
+  const auto begins_on_probation = [&](const char* address, unsigned app) {
+    ClientStallWatch fresh(budgets_, asio::ip::make_address(address));
+    PendingIo first;
+    first.app = AppId{app};
+    fresh.meet(first.virtual_pfs());
+    return fresh.on_probation();
+  };
+  watch_.closed(io_.virtual_pfs());
+  EXPECT_FALSE(begins_on_probation("10.0.0.1", 1)) << "nothing was charged to the application";
+  owe_data();
+  (void)time_until_it_stalls();
+  EXPECT_FALSE(begins_on_probation("10.0.0.1", 1)) << "none was closed";
+  watch_.closed(io_.virtual_pfs());
+  EXPECT_FALSE(begins_on_probation("10.0.0.2", 1));
+  EXPECT_FALSE(begins_on_probation("10.0.0.1", 2));
+  EXPECT_TRUE(begins_on_probation("10.0.0.1", 1));
+  EXPECT_FALSE(begins_on_probation("10.0.0.1", 1)) << "it has been replaced";
+
+  watch_.closed(io_.virtual_pfs());
+  ClientStallWatch next(budgets_, asio::ip::make_address("10.0.0.1"));
+  next.meet(io_.virtual_pfs());
+  EXPECT_TRUE(next.on_probation());
+  state_ = {};
+  for (int i = 0; i < 1000 && next.on_probation(); ++i) {
+    now_ += kTick;
+    (void)next.look(state_, kLimits, now_);
+  }
+  EXPECT_FALSE(next.on_probation()) << "the budget is good again";
+}
+
 TEST_F(ClientStallWatchTest, AStallEndsWhenNothingIsOwedAnyMore) {
   owe_data();
   (void)time_until_it_stalls();
