@@ -173,8 +173,12 @@ net::Descriptor new_socket(const std::vector<int>& before) {
     socklen_t size = sizeof domain;
     sockaddr_un name = {};
     socklen_t length = sizeof name;
+    ucred peer = {};
+    socklen_t peer_size = sizeof peer;
     const bool is_pair = ::getsockopt(each, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
                          domain == AF_UNIX &&
+                         ::getsockopt(each, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) == 0 &&
+                         peer.pid == ::getpid() &&
                          ::getsockname(each, reinterpret_cast<sockaddr*>(&name), &length) == 0 &&
                          length == sizeof name.sun_family;
     if (is_pair) return net::Descriptor(each);

@@ -53,6 +53,10 @@ Duration ClientPace::look(TimePoint now, bool server_waits, std::uint64_t total,
   return lag_;
 }
 
+bool StallBudgets::is_good(const Budget& budget, Duration client_stall) {
+  return budget.left >= most(client_stall) / 10;
+}
+
 void StallBudgets::fill(Budget& budget, TimePoint now, Duration client_stall) {
   const Duration passed = std::min<Duration>(now - budget.filled, kMinute);
   if (passed <= Duration::zero()) return;
@@ -95,21 +99,26 @@ StallBudgets::Standing StallBudgets::standing(stage::VirtualPfsId whose,
   if (budget.left <= -all) budget.slow = true;
   if (budget.left >= -all / 2) budget.slow = false;
   if (budget.slow) return Standing::slow;
-  return budget.left < all / 10 ? Standing::stalled : Standing::good;
+  return is_good(budget, client_stall) ? Standing::good : Standing::stalled;
 }
 
-void StallBudgets::closed(stage::VirtualPfsId whose, const asio::ip::address& address) {
+void StallBudgets::closed(stage::VirtualPfsId whose, const asio::ip::address& address,
+                          TimePoint now) {
   const std::lock_guard lock(mutex_);
   const auto found = budgets_.find(Key(whose, address));
-  if (found != budgets_.end()) ++found->second.closed;
+  if (found != budgets_.end() && found->second.closed++ == 0) found->second.first_closed = now;
 }
 
-bool StallBudgets::replaces_closed(stage::VirtualPfsId whose, const asio::ip::address& address) {
-  if (nobody_stalled()) return false;
+bool StallBudgets::replaces_closed(stage::VirtualPfsId whose, const asio::ip::address& address,
+                                   TimePoint begun, TimePoint now, Duration client_stall) {
   const std::lock_guard lock(mutex_);
   const auto found = budgets_.find(Key(whose, address));
-  if (found == budgets_.end() || found->second.closed == 0) return false;
-  --found->second.closed;
+  if (found == budgets_.end()) return false;
+  Budget& budget = found->second;
+  fill(budget, now, client_stall);
+  if (is_good(budget, client_stall)) budget.closed = 0;
+  if (budget.closed == 0 || begun < budget.first_closed) return false;
+  --budget.closed;
   return true;
 }
 

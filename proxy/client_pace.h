@@ -74,11 +74,13 @@ class StallBudgets {
   [[nodiscard]] Standing standing(stage::VirtualPfsId whose, const asio::ip::address& address,
                                   TimePoint now, Duration client_stall);
 
-  // A connection that stalled was closed: the next new one takes its place. Does nothing for an
-  // application whose budget is full.
-  void closed(stage::VirtualPfsId whose, const asio::ip::address& address);
-  // Whether a new connection takes the place of a closed one. Each of these is replaced once.
-  [[nodiscard]] bool replaces_closed(stage::VirtualPfsId whose, const asio::ip::address& address);
+  // A connection on probation has ended: the next one that begins takes its place. Does nothing for
+  // an application whose budget is full.
+  void closed(stage::VirtualPfsId whose, const asio::ip::address& address, TimePoint now);
+  // Whether a connection that began at that time takes the place of one that had ended. Each of
+  // these is replaced once, and only while connections that stalled get no slots.
+  [[nodiscard]] bool replaces_closed(stage::VirtualPfsId whose, const asio::ip::address& address,
+                                     TimePoint begun, TimePoint now, Duration client_stall);
 
   // As ClientTurns has them, for the application at the address.
   [[nodiscard]] bool take_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
@@ -98,10 +100,12 @@ class StallBudgets {
     TimePoint taken_until = {};
     bool slow = false;
     std::size_t closed = 0;  // connections, which no new one has replaced
+    TimePoint first_closed = {};
     ClientTurns turns;
   };
   using Key = std::pair<stage::VirtualPfsId, asio::ip::address>;
 
+  static bool is_good(const Budget& budget, Duration client_stall);
   static void fill(Budget& budget, TimePoint now, Duration client_stall);
   void forget_full_ones(TimePoint now, Duration client_stall);
 

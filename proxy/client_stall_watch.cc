@@ -39,8 +39,9 @@ ClientStallWatch::Verdict ClientStallWatch::look(const State& state, const Limit
   return verdict;
 }
 
-void ClientStallWatch::meet(stage::VirtualPfsId whose) {
-  if (std::exchange(has_met_, true) || !budgets_.replaces_closed(whose, client_)) return;
+void ClientStallWatch::meet(stage::VirtualPfsId whose, Duration client_stall, TimePoint now) {
+  if (budgets_.nobody_stalled() || on_probation_) return;
+  if (!budgets_.replaces_closed(whose, client_, begun_, now, client_stall)) return;
   on_probation_ = replaces_closed_ = true;
   whose_ = whose;
 }

@@ -51,11 +51,15 @@ class ClientStallWatch {
   };
   [[nodiscard]] Verdict look(const State& state, const Limits& limits, TimePoint now);
 
-  // A request for that application. The first one of a connection may show that it takes the place
-  // of one that stalled: then it is on probation from the start, and its requests go in turn.
-  void meet(stage::VirtualPfsId whose);
-  // The connection is closed because it keeps the data server waiting for a request of `whose`.
-  void closed(stage::VirtualPfsId whose) { budgets_.closed(whose, client_); }
+  // A new connection. One that another process had before replaces none.
+  void begin(TimePoint now) { begun_ = now; }
+  // A request for that application. It may show that the connection takes the place of one that
+  // ended on probation: then this one is on probation too, and its requests go in turn.
+  void meet(stage::VirtualPfsId whose, Duration client_stall, TimePoint now);
+  // The connection ends.
+  void end(TimePoint now) {
+    if (on_probation_) budgets_.closed(whose_, client_, now);
+  }
 
   // The client has sent or taken something. Returns whether it stalled until now.
   bool moves_again() { return std::exchange(stalled_, false); }
@@ -64,6 +68,11 @@ class ClientStallWatch {
   // Whether the client makes almost no progress. A slow link is faster.
   [[nodiscard]] bool hardly_moves() const {
     return sending_.hardly_moves() || taking_.hardly_moves();
+  }
+  // Whether the connection should end, since one without a slot keeps a thread of the data server.
+  // One that has not stalled itself is closed only for what others feel, or for a whole stall.
+  [[nodiscard]] bool is_hopeless(bool others_wait, Duration client_stall) const {
+    return hardly_moves() && (stalled_ || !replaces_closed_ || others_wait || lag_ >= client_stall);
   }
   // Whether it was behind the least rate at the last look.
   [[nodiscard]] bool lags() const {
@@ -76,7 +85,8 @@ class ClientStallWatch {
   }
   // Whether the connection's requests for `whose` go in turn.
   [[nodiscard]] bool goes_in_turn(stage::VirtualPfsId whose, Duration client_stall, TimePoint now) {
-    return replaces_closed_ || standing(whose, client_stall, now) == StallBudgets::Standing::slow;
+    return (replaces_closed_ && whose == whose_) ||
+           standing(whose, client_stall, now) == StallBudgets::Standing::slow;
   }
   // The turns of such requests.
   [[nodiscard]] bool take_turn(PendingIo& io, Duration client_stall, TimePoint now);
@@ -94,7 +104,7 @@ class ClientStallWatch {
   ClientPace taking_;
   bool stalled_ = false;
   bool on_probation_ = false;
-  bool has_met_ = false;
+  TimePoint begun_ = {};
   bool replaces_closed_ = false;        // until the probation ends
   stage::VirtualPfsId whose_;           // whose standing ends the probation
   Duration lag_ = Duration::zero();     // at the last look

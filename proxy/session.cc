@@ -61,6 +61,7 @@ Session::Session(Worker& worker, net::Descriptor client, net::Descriptor server,
 Session::~Session() = default;
 
 void Session::start() {
+  client_stall_.begin(worker_.now());
   conversation_->set_peer(worker_.settings().peer_at(identity_.address()));
   for (PumpSocket* const socket : {&client_, &server_}) {
     if (const Result<void> watched = socket->watch(); !watched) close(watched.error().message);
@@ -74,6 +75,7 @@ ClientStallWatch::Limits Session::stall_limits() const {
 
 void Session::close(const std::string& reason) {
   if (std::exchange(closing_, true)) return;
+  client_stall_.end(worker_.now());
   packed_ = false;
   const auto level = outstanding_ + held_requests_ > 0 ? spdlog::level::warn : spdlog::level::debug;
   spdlog::log(level, "client {}: connection closed: {} ({} requests held, {} at the data server)",
@@ -243,7 +245,7 @@ bool Session::may_submit(PendingIo& io) {
   }
   if (client_stall_.stalled()) return false;
   const Duration stall = stall_limits().client_stall;
-  client_stall_.meet(io.virtual_pfs());
+  client_stall_.meet(io.virtual_pfs(), stall, worker_.now());
   if (client_stall_.on_probation() && on_their_way_ > 0) {
     leave_turns(io);  // others must not wait for one that waits here
     return false;

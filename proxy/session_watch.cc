@@ -98,10 +98,9 @@ void Session::check_client_stall(TimePoint now) {
   }
   const bool waited_for = !waiting.with_slots.empty() || !waiting.late.empty();
   const bool has_stalled = client_stall_.stalled() || !waiting.late.empty();
-  if (waited_for && has_stalled && client_stall_.hardly_moves() &&
+  if (waited_for && has_stalled &&
+      client_stall_.is_hopeless(state.others_wait, stall_limits().client_stall) &&
       conversation_->occupies_server()) {
-    const auto& waited = waiting.with_slots.empty() ? waiting.late : waiting.with_slots;
-    client_stall_.closed(waited.front()->virtual_pfs());
     return close("the client kept the data server waiting; it will retry its I/O");
   }
   if (client_stall_.stalled()) {

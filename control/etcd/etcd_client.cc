@@ -221,7 +221,9 @@ EtcdOutcome<void> EtcdClient::authenticate() {
                                   Repeat::yes);
   if (!answer) {
     const Duration longest = std::max(kLongestAuthentication, settings_.call_time_out);
-    authentication_time_out_ = std::min(2 * authentication_time_out_, longest);
+    if (answer.error().has_timed_out) {
+      authentication_time_out_ = std::min(2 * authentication_time_out_, longest);
+    }
     if (answer.error().why == EtcdWhy::denied) answer.error().why = EtcdWhy::refused;
     return std::unexpected(answer.error());
   }
@@ -230,7 +232,7 @@ EtcdOutcome<void> EtcdClient::authenticate() {
     return std::unexpected(not_understood("it has no token"));
   }
   token_ = token->get<std::string>();
-  authentication_time_out_ = settings_.call_time_out;
+  authentication_time_out_ = std::max(authentication_time_out_ / 2, settings_.call_time_out);
   return {};
 }
 
@@ -258,7 +260,7 @@ EtcdOutcome<Json> EtcdClient::send(const HttpEndpoint::Call& call, Repeat repeat
     } else {
       const auto& failure = answer.error();
       may_be_done = failure.was_sent;
-      has_timed_out = failure.why == HttpEndpoint::Failure::Why::timed_out;
+      has_timed_out |= failure.why == HttpEndpoint::Failure::Why::timed_out;
       problems += fmt::format("{}etcd at {} {}", problems.empty() ? "" : "; ", endpoint.url(),
                               failure.text);
       if (failure.why == HttpEndpoint::Failure::Why::too_large) {

@@ -42,7 +42,7 @@ struct EtcdFailure {
   };
   Why why = Why::unreachable;
   std::string text;            // a sentence that names the endpoint
-  bool has_timed_out = false;  // no answer came in time from the endpoint that was asked last
+  bool has_timed_out = false;  // no answer came in time from one of the endpoints
 };
 template <typename T>
 using EtcdOutcome = std::expected<T, EtcdFailure>;
@@ -115,7 +115,8 @@ class EtcdClient {
                                                  Repeat repeat);
   // etcd computes for long to check a password, on purpose, and goes on when the client has given
   // up. If all clients of a busy etcd gave up and asked again, none would ever get a token. So each
-  // try that fails doubles the time that the next one waits, up to kLongestAuthentication.
+  // try that no endpoint answers in time doubles the time that the next one waits, up to
+  // kLongestAuthentication, and each success halves it.
   [[nodiscard]] EtcdOutcome<void> authenticate();
   // To the endpoints in turn.
   [[nodiscard]] EtcdOutcome<nlohmann::json> send(const HttpEndpoint::Call& call, Repeat repeat);

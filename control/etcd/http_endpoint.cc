@@ -184,8 +184,10 @@ std::expected<void, HttpFailure> HttpEndpoint::exchange(const Call& call, const 
     }
   }
   const bool was_kept = client_->is_socket_open() != 0;
+  // The guard is first, and knows why.
   const Duration longest =
-      std::max<Duration>(call.time_out + settings_.connect_time_out, call.patience);
+      std::max<Duration>(call.time_out + settings_.connect_time_out, call.patience) +
+      std::chrono::seconds(1);
   set_time_outs(*client_, settings_.connect_time_out, longest);
 
   httplib::Request request;

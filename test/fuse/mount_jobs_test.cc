@@ -171,7 +171,7 @@ TEST_F(MountJobs, AProcessThatCannotBeLookedIntoKeepsNoDirectoryFromOthers) {
   std::this_thread::sleep_for(1500ms);
   CallOf looks(kAlice, [&] { return ::access(name.c_str(), F_OK) == -1 ? errno : 0; });
   EXPECT_EQ(looks.result(5s), ENOENT) << "the directory is locked";
-  EXPECT_TRUE(std::filesystem::exists(mount.below() / "made"));
+  EXPECT_TRUE(comes_true([&] { return std::filesystem::exists(mount.below() / "made"); }));
   EXPECT_THAT(mount.ask({"bypass", "on"}), Not(HasSubstr("refused")));
   EXPECT_EQ(makes.result(10s), 0);
 }

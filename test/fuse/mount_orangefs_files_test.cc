@@ -447,8 +447,8 @@ TEST_P(MountOrangefsFiles, HostileListsOfNodesDoNotHurtTheMount) {
     EXPECT_TRUE(exit && exit->ok()) << touch.errors();
     EXPECT_TRUE(fs::exists(path));
   }
-  // A hundredth of what the worst of them took.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  // The worst of them took 500 s.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
   EXPECT_TRUE(mount.process().running());
   EXPECT_THAT(mount.process().errors(), ::testing::HasSubstr("too many brackets in a word"));
 }

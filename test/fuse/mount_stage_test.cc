@@ -137,10 +137,11 @@ TEST_F(MountStage, ASignalThatAProcessHandlesDoesNotEndItsWrite) {
 }
 
 TEST_F(MountStage, EndsAtOnceAlthoughRequestsAreHeld) {
-  MountProcess mount({.config = std::string("mount: {drain: 1s}\n") +
-                                std::string(kSlow).substr(std::string(kSlow).find("scheduler"))});
+  MountProcess mount(
+      {.config = std::string("mount: {drain: 1s, status_file: \"{status_file}\"}\n") +
+                 std::string(kSlow).substr(std::string(kSlow).find("scheduler"))});
   Process slow = writer(mount, "slow");
-  std::this_thread::sleep_for(300ms);
+  ASSERT_TRUE(mount.wait_for_queued(1));
   mount.process().signal(SIGTERM);
   const auto exit = mount.process().wait(15s);
   EXPECT_TRUE(exit && exit->ok()) << mount.process().errors();

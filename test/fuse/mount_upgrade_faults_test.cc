@@ -38,12 +38,12 @@ rules:
   - match: {uid: 1002}
     virtual_pfs: slow
 )";
-// A write of half a MiB waits for two seconds after another.
+// A write of half a MiB waits for four seconds after another.
 constexpr const char* kSlowDisk = R"(
 mount: {status_file: "{status_file}"}
 control: {socket: "{socket}"}
 scheduler: {policy: tbf}
-virtual_pfs: {slow: {rate: 256 KiB/s, burst: 64 KiB}, default: {}}
+virtual_pfs: {slow: {rate: 128 KiB/s, burst: 64 KiB}, default: {}}
 rules:
   - match: {uid: 1002}
     virtual_pfs: slow
@@ -145,7 +145,7 @@ TEST_F(MountUpgradeFaults, AProcessThatIsGoneAfterAnyStepLeavesTheOldOneAsItWas)
   ::close(kept);
   EXPECT_EQ(mount.idle_status()["busy_threads"], 0);
   Process old = mount.hand_over();
-  EXPECT_TRUE(old.wait(20s)->ok()) << old.errors();
+  EXPECT_TRUE(old.wait(40s)->ok()) << old.errors();
   use(mount);
 }
 
@@ -252,8 +252,8 @@ TEST_F(MountUpgradeSlowBelow, ACallThatWaitsBelowEndsInTheOldProcess) {
   Process old = outer_->hand_over();
   EXPECT_TRUE(old.wait_for_line("1 requests more end here")) << old.errors();
   use(*outer_);
-  EXPECT_EQ(slow.result(20s), 0);
-  EXPECT_TRUE(old.wait(20s)->ok()) << old.errors();
+  EXPECT_EQ(slow.result(40s), 0);
+  EXPECT_TRUE(old.wait(40s)->ok()) << old.errors();
   EXPECT_EQ(fs::file_size(inner_->below() / "slow"), std::uintmax_t{1} << 20);
   EXPECT_EQ(outer_->idle_status()["outstanding"], 0);
 }
@@ -261,7 +261,7 @@ TEST_F(MountUpgradeSlowBelow, ACallThatWaitsBelowEndsInTheOldProcess) {
 TEST_F(MountUpgradeSlowBelow, AProcessWhoseReadWaitsCanBeKilled) {
   CallOf slow = read_slowly();
   slow.kill();
-  EXPECT_TRUE(slow.result(1s)) << "it waits for the call to end";
+  EXPECT_TRUE(slow.result(3s)) << "it waits for the call to end";
 }
 
 TEST_F(MountUpgradeSlowBelow, AProcessWhoseReadHasStayedCanBeKilled) {
@@ -269,7 +269,7 @@ TEST_F(MountUpgradeSlowBelow, AProcessWhoseReadHasStayedCanBeKilled) {
   Process old = outer_->hand_over();
   EXPECT_TRUE(old.wait_for_line("1 requests more end here")) << old.errors();
   slow.kill();
-  EXPECT_TRUE(slow.result(1s)) << "it waits for the call to end";
+  EXPECT_TRUE(slow.result(3s)) << "it waits for the call to end";
   use(*outer_);
 }
 
@@ -277,7 +277,7 @@ TEST_F(MountUpgradeSlowBelow, AProcessWhoseReadHasStayedCanBeKilled) {
 TEST_F(MountUpgradeSlowBelow, AProcessWhoseWriteWaitsEndsBehindIt) {
   CallOf slow = write_slowly(2);
   slow.kill();
-  EXPECT_EQ(slow.result(20s), -1);
+  EXPECT_EQ(slow.result(40s), -1);
   EXPECT_EQ(fs::file_size(inner_->below() / "slow"), std::uintmax_t{1} << 20);
 }
 
@@ -286,7 +286,7 @@ TEST_F(MountUpgradeSlowBelow, AProcessWhoseWriteHasStayedEndsBehindIt) {
   Process old = outer_->hand_over();
   EXPECT_TRUE(old.wait_for_line("1 requests more end here")) << old.errors();
   slow.kill();
-  EXPECT_EQ(slow.result(20s), -1);
+  EXPECT_EQ(slow.result(40s), -1);
   EXPECT_EQ(fs::file_size(inner_->below() / "slow"), std::uintmax_t{1} << 20);
 }
 
@@ -295,7 +295,7 @@ TEST_F(MountUpgradeSlowBelow, AnOldProcessThatIsKilledLosesWhatHadStayedAndNothi
   Process old = outer_->hand_over();
   EXPECT_TRUE(old.wait_for_line("1 requests more end here")) << old.errors();
   (void)old.kill();
-  EXPECT_EQ(slow.result(20s), ECONNABORTED);
+  EXPECT_EQ(slow.result(40s), ECONNABORTED);
   EXPECT_TRUE(outer_->process().wait_for_line("the process before is gone"));
   use(*outer_);
   EXPECT_EQ(outer_->idle_status()["outstanding"], 0);

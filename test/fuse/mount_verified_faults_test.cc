@@ -128,14 +128,14 @@ INSTANTIATE_TEST_SUITE_P(Mount, MountVerifiedFaults,
 TEST_P(MountVerifiedFaults, AMountThatIsKilledHasWrittenWhatItSaid) {
   const MountSite site(GetParam());
   const MountProcess other(site.settings());
-  Process untouched = writer(other, "untouched", "4");
+  Process untouched = writer(other, "untouched", "8");
   for (const std::string kept : {"auto_unmount", "noauto_unmount"}) {
     SCOPED_TRACE(kept);
     std::vector<std::string> options = {"allow_other"};
     if (kept == "noauto_unmount") options.push_back(kept);
     MountProcess mount(site.settings(options));
     Process load = writer(mount, kept, "30");
-    std::this_thread::sleep_for(1s);
+    std::this_thread::sleep_for(3s);
     ASSERT_TRUE(load.running()) << load.errors();
     mount.kill();
     const auto exit = load.wait(10s);
@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(Mount, MountLostBlock, ::testing::Values(Backend::embed
 TEST_P(MountLostBlock, IsFound) {
   const MountSite site(GetParam());
   const MountProcess mount(site.settings());
-  Process load = writer(mount, "lossy", "1");
+  Process load = writer(mount, "lossy", "3");
   const auto exit = load.wait();
   ASSERT_TRUE(exit && exit->ok()) << load.errors();
   ASSERT_GT(verify(mount, "lossy"), 100);

@@ -290,6 +290,43 @@ TEST_F(ProxyBeegfs, AWriteThatGoesOnAndOnIsChargedAsItMoves) {
   EXPECT_LT(charged(proxy.status(), "cost_done"), (kParts + 1) * kEighth);
 }
 
+// Their clients come again with new connections, which have done no wrong yet.
+TEST_F(ProxyBeegfs, ConnectionsThatReplaceStalledOnesGoOneAtATimeAndTakeNoSlot) {
+  ProxySettings with_stalls = settings(2);
+  with_stalls.timeouts = "client_stall: 3 s";
+  ProxyProcess proxy(with_stalls);
+  std::vector<ProxiedLink> victims;
+  for (int i = 0; i < 2; ++i) victims.push_back(open(proxy));
+  const Buffer write = write_request();
+  {
+    ProxiedLink first = open(proxy);
+    ProxiedLink second = open(proxy);
+    occupy(first, write);
+    occupy(second, write);
+    // Both give their slots up, since two wait for them.
+    for (ProxiedLink& each : victims) ASSERT_TRUE(each.client.send(read_request(1002)));
+    ASSERT_TRUE(proxy.wait_until(
+        [](const nlohmann::json& now) { return now["counters"]["slots_given_up"] == 2; }));
+    for (ProxiedLink& each : victims) expect_served(each, read_request(1002));
+    EXPECT_TRUE(first.client.closed_by_peer());
+    EXPECT_TRUE(second.client.closed_by_peer());
+  }
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+
+  ProxiedLink first = open(proxy);
+  ProxiedLink second = open(proxy);
+  occupy(first, write);
+  ASSERT_TRUE(second.client.send(write));
+  EXPECT_FALSE(second.server.readable(kQuiet));
+  const Buffer data = pattern(kSmall, 3);
+  for (ProxiedLink* const link : {&first, &second}) {
+    ASSERT_TRUE(link->client.send(data));
+    const Buffer rest = link == &first ? data : write + data;
+    EXPECT_EQ(link->server.receive_bytes(rest.size()), rest);
+    answer(*link, beegfs::write_answer(kSmall));
+  }
+}
+
 TEST_F(ProxyBeegfs, ALostServerEndsTheConnectionAndFreesItsSlot) {
   ProxyProcess proxy(settings());
   ProxiedLink first = open(proxy);

@@ -70,7 +70,7 @@ TEST_F(HeartbeatTest, GoesOnWithoutTheContextForAsLongAsTheOtherThreadsTurn) {
   Heartbeat without(
       context_, [&] { return is_alive.load(); }, false, Heartbeat::Beats::without_it);
   without.start();
-  std::this_thread::sleep_for(300ms);
+  std::this_thread::sleep_for(1s);
   EXPECT_GE(beats(), 3);
   is_alive = false;
   std::this_thread::sleep_for(100ms);
@@ -78,7 +78,7 @@ TEST_F(HeartbeatTest, GoesOnWithoutTheContextForAsLongAsTheOtherThreadsTurn) {
   std::this_thread::sleep_for(200ms);
   EXPECT_EQ(beats(), 0);
   is_alive = true;
-  std::this_thread::sleep_for(200ms);
+  std::this_thread::sleep_for(1s);
   EXPECT_GE(beats(), 1);
   without.end_beats();
   (void)beats();

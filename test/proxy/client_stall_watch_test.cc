@@ -114,35 +114,68 @@ TEST_F(ClientStallWatchTest, OneThatSendsNothingStallsOnceAndIsOnProbationAfterI
   EXPECT_FALSE(watch_.on_probation());
 }
 
-TEST_F(ClientStallWatchTest, AConnectionThatTakesThePlaceOfAClosedOneIsOnProbationFromTheStart) {
-  const auto begins_on_probation = [&](const char* address, unsigned app) {
-    ClientStallWatch fresh(budgets_, asio::ip::make_address(address));
+TEST_F(ClientStallWatchTest, AConnectionThatTakesThePlaceOfOneOnProbationIsOnProbation) {
+  const auto meets_on_probation = [&](const char* address, unsigned app, TimePoint begun) {
+    ClientStallWatch other(budgets_, asio::ip::make_address(address));
+    other.begin(begun);
     PendingIo first;
     first.app = AppId{app};
-    fresh.meet(first.virtual_pfs());
-    return fresh.on_probation();
+    other.meet(first.virtual_pfs(), kLimits.client_stall, now_);
+    return other.on_probation();
   };
-  watch_.closed(io_.virtual_pfs());
-  EXPECT_FALSE(begins_on_probation("10.0.0.1", 1)) << "nothing was charged to the application";
+  const auto is_new_on_probation = [&] { return meets_on_probation("10.0.0.1", 1, now_); };
+  watch_.end(now_);
+  EXPECT_FALSE(is_new_on_probation()) << "it had not stalled";
   owe_data();
   (void)time_until_it_stalls();
-  EXPECT_FALSE(begins_on_probation("10.0.0.1", 1)) << "none was closed";
-  watch_.closed(io_.virtual_pfs());
-  EXPECT_FALSE(begins_on_probation("10.0.0.2", 1));
-  EXPECT_FALSE(begins_on_probation("10.0.0.1", 2));
-  EXPECT_TRUE(begins_on_probation("10.0.0.1", 1));
-  EXPECT_FALSE(begins_on_probation("10.0.0.1", 1)) << "it has been replaced";
+  EXPECT_FALSE(is_new_on_probation()) << "none has ended";
+  watch_.end(now_);
+  EXPECT_FALSE(meets_on_probation("10.0.0.2", 1, now_));
+  EXPECT_FALSE(meets_on_probation("10.0.0.1", 2, now_));
+  EXPECT_FALSE(meets_on_probation("10.0.0.1", 1, now_ - 1ms)) << "it was there before";
+  EXPECT_FALSE(meets_on_probation("10.0.0.1", 1, {})) << "another process had it";
+  EXPECT_TRUE(is_new_on_probation());
+  EXPECT_FALSE(is_new_on_probation()) << "it has been replaced";
 
-  watch_.closed(io_.virtual_pfs());
+  watch_.end(now_);
+  watch_.end(now_);
   ClientStallWatch next(budgets_, asio::ip::make_address("10.0.0.1"));
-  next.meet(io_.virtual_pfs());
+  next.begin(now_);
+  next.meet(io_.virtual_pfs(), kLimits.client_stall, now_);
   EXPECT_TRUE(next.on_probation());
+  EXPECT_TRUE(next.goes_in_turn(io_.virtual_pfs(), kLimits.client_stall, now_));
+  EXPECT_FALSE(next.goes_in_turn({}, kLimits.client_stall, now_)) << "that of another application";
   state_ = {};
   for (int i = 0; i < 1000 && next.on_probation(); ++i) {
     now_ += kTick;
     (void)next.look(state_, kLimits, now_);
   }
   EXPECT_FALSE(next.on_probation()) << "the budget is good again";
+  EXPECT_FALSE(next.goes_in_turn(io_.virtual_pfs(), kLimits.client_stall, now_));
+  EXPECT_FALSE(is_new_on_probation()) << "the other one is forgotten by now";
+}
+
+// Its link may just have paused.
+TEST_F(ClientStallWatchTest, AReplacementIsHopelessOnlyIfOthersWaitOrAfterAWholeStall) {
+  owe_data();
+  (void)time_until_it_stalls();
+  for (int i = 0; i < 30; ++i) (void)look();
+  EXPECT_TRUE(watch_.is_hopeless(false, kLimits.client_stall)) << "it has stalled itself";
+  watch_.end(now_);
+  ClientStallWatch next(budgets_, asio::ip::make_address("10.0.0.1"));
+  next.begin(now_);
+  next.meet(io_.virtual_pfs(), kLimits.client_stall, now_);
+  state_.waiting = {};
+  state_.late = waiting_;
+  state_.others_wait = false;
+  const TimePoint begin = now_;
+  while (!next.is_hopeless(false, kLimits.client_stall) && now_ < begin + 1min) {
+    now_ += kTick;
+    (void)next.look(state_, kLimits, now_);
+    if (now_ - begin > 1200ms) EXPECT_TRUE(next.is_hopeless(true, kLimits.client_stall));
+  }
+  EXPECT_GE(now_ - begin, kLimits.client_stall);
+  EXPECT_LE(now_ - begin, kLimits.client_stall + 2 * kTick + 1s);
 }
 
 TEST_F(ClientStallWatchTest, AStallEndsWhenNothingIsOwedAnyMore) {

@@ -133,12 +133,12 @@ class RecordsTest(unittest.TestCase):
         self.expect_of_a_coordinator(lambda _: {})
 
     def test_of_coordinators_with_a_store(self) -> None:
-        self.expect_of_a_coordinator(lambda _: {"store": {"directory": "shared", "lease": "2 s"}})
+        self.expect_of_a_coordinator(lambda _: {"store": {"directory": "shared", "lease": "6 s"}})
 
     def test_of_coordinators_with_etcd(self) -> None:
         if why := etcd.missing():
             self.skipTest(why)
-        self.expect_of_a_coordinator(lambda site: {"store": site.start_etcd().store("2 s")})
+        self.expect_of_a_coordinator(lambda site: {"store": site.start_etcd().store("6 s")})
 
     def ledger(self, site: Site, release: Release) -> set[tuple[object, ...]]:
         """The entries that have ended."""

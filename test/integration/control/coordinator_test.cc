@@ -159,7 +159,7 @@ TEST_F(CoordinatorTest, TheFormerOneLeavesStagesToThatWithTheHigherTerm) {
   const std::uint64_t refused = site_.coordinated(0)["cycles_outdated"];
   std::this_thread::sleep_for(500ms);
   EXPECT_EQ(site_.coordinated(0)["cycles_outdated"], refused) << "it still sends cycles";
-  EXPECT_TRUE(site_.is_led(0, 50));
+  EXPECT_TRUE(site_.all_are_led(50));
   former.stop();
   latter.stop();
 }

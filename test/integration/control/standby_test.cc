@@ -150,7 +150,7 @@ TEST_P(Standbys, OneThatIsStoppedIsReplacedWithinTheLeaseAndThenFollows) {
   EXPECT_TRUE(coordinators.member(*first).logs(
       fmt::format("{} leads, with term {}", coordinators.socket(other), next)));
   std::this_thread::sleep_for(500ms);
-  EXPECT_TRUE(site_.is_led(0, next) && site_.is_led(1, next));
+  EXPECT_TRUE(site_.all_are_led(next));
   load.expect_good_stop();
   coordinators.stop_all();
 }

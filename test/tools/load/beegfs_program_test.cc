@@ -31,7 +31,7 @@ LoadRunSettings half_a_second(std::uint16_t port, const std::string& application
                               const std::string& more = "") {
   return {.file_system = fmt::format("beegfs://127.0.0.1:{}/101", port),
           .applications = applications,
-          .duration = "500 ms",
+          .duration = "2 s",
           .warm_up = "100 ms",
           .more = more};
 }
