@@ -155,9 +155,9 @@ std::vector<int> all_descriptors() {
   return all;
 }
 
-// When a process ends, the kernel closes what it had open from the highest number down. When the
-// socket of fusermount3 closes, that looks once whether the mount is dead, and unmounts only then.
-// So all descriptors of the mount have higher numbers than the socket.
+// fusermount3 looks only once whether the mount is dead: when its socket closes. The kernel closes
+// the descriptors of a process that ends from the highest number down. So the socket has a lower
+// number than all descriptors of the mount.
 net::Descriptor above(const net::Descriptor& unmounter, net::Descriptor descriptor) {
   if (descriptor.get() > unmounter.get()) return descriptor;
   net::Descriptor higher(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, unmounter.get() + 1));

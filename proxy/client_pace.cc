@@ -65,6 +65,7 @@ void StallBudgets::fill(Budget& budget, TimePoint now, Duration client_stall) {
   budget.left =
       std::min(budget.left + Duration(static_cast<std::int64_t>(more)), most(client_stall));
   budget.filled = now;
+  if (is_good(budget, client_stall)) budget.closed = 0;
 }
 
 bool StallBudgets::take(stage::VirtualPfsId whose, const asio::ip::address& address,
@@ -110,13 +111,11 @@ void StallBudgets::closed(stage::VirtualPfsId whose, const asio::ip::address& ad
 }
 
 bool StallBudgets::replaces_closed(stage::VirtualPfsId whose, const asio::ip::address& address,
-                                   TimePoint begun, TimePoint now, Duration client_stall) {
+                                   TimePoint begun) {
   const std::lock_guard lock(mutex_);
   const auto found = budgets_.find(Key(whose, address));
   if (found == budgets_.end()) return false;
   Budget& budget = found->second;
-  fill(budget, now, client_stall);
-  if (is_good(budget, client_stall)) budget.closed = 0;
   if (budget.closed == 0 || begun < budget.first_closed) return false;
   --budget.closed;
   return true;

@@ -48,10 +48,10 @@ class ClientPace {
 // `client_stall`, refilled at that much per minute. When it is used up, a connection that stalled
 // sends its requests one by one and without slots until part of the budget is back. If other
 // connections of the application at that address stall meanwhile and use up as much again, no
-// request of them takes a slot, and they go in turn (ClientTurns). So do, at once, requests of
-// connections that take the place of ones that were closed because they stalled. So an application
-// costs others no more than `client_stall` in any minute, however many connections it stalls, in
-// turn or at once.
+// request of them takes a slot, and they go in turn (ClientTurns). So do, at once, those of
+// connections that take the place of ones that ended on probation. So an application costs others
+// no more than `client_stall` in any minute, however many connections it stalls, in turn or at
+// once.
 //
 // Any thread may call it. It costs one load if no client has stalled within a minute.
 class StallBudgets {
@@ -78,9 +78,9 @@ class StallBudgets {
   // an application whose budget is full.
   void closed(stage::VirtualPfsId whose, const asio::ip::address& address, TimePoint now);
   // Whether a connection that began at that time takes the place of one that had ended. Each of
-  // these is replaced once, and only while connections that stalled get no slots.
+  // these is replaced once, and is forgotten when the standing is good again.
   [[nodiscard]] bool replaces_closed(stage::VirtualPfsId whose, const asio::ip::address& address,
-                                     TimePoint begun, TimePoint now, Duration client_stall);
+                                     TimePoint begun);
 
   // As ClientTurns has them, for the application at the address.
   [[nodiscard]] bool take_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
@@ -99,7 +99,7 @@ class StallBudgets {
     TimePoint filled = {};  // when `left` was computed
     TimePoint taken_until = {};
     bool slow = false;
-    std::size_t closed = 0;  // connections, which no new one has replaced
+    std::size_t closed = 0;  // connections on probation that no new one has replaced
     TimePoint first_closed = {};
     ClientTurns turns;
   };

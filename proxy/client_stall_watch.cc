@@ -6,6 +6,8 @@
 
 namespace vpfs::proxy {
 namespace {
+using Standing = StallBudgets::Standing;
+
 constexpr Duration kTellAgain = std::chrono::minutes(1);
 
 ClientTurns::Ticket ticket_of(const PendingIo& io) {
@@ -33,17 +35,21 @@ ClientStallWatch::Verdict ClientStallWatch::look(const State& state, const Limit
     on_probation_ = true;
     if (!state.waiting.empty()) whose_ = state.waiting.front()->virtual_pfs();
   }
-  if (on_probation_ && standing(whose_, limits.client_stall, now) == StallBudgets::Standing::good) {
+  if (on_probation_ && standing(whose_, limits.client_stall, now) == Standing::good) {
     on_probation_ = replaces_closed_ = false;
   }
   return verdict;
 }
 
-void ClientStallWatch::meet(stage::VirtualPfsId whose, Duration client_stall, TimePoint now) {
-  if (budgets_.nobody_stalled() || on_probation_) return;
-  if (!budgets_.replaces_closed(whose, client_, begun_, now, client_stall)) return;
-  on_probation_ = replaces_closed_ = true;
-  whose_ = whose;
+StallBudgets::Standing ClientStallWatch::meet(stage::VirtualPfsId whose, Duration client_stall,
+                                              TimePoint now) {
+  const Standing found = standing(whose, client_stall, now);
+  if (found != Standing::good && !on_probation_ &&
+      budgets_.replaces_closed(whose, client_, begun_)) {
+    on_probation_ = replaces_closed_ = true;
+    whose_ = whose;
+  }
+  return replaces_closed_ && whose == whose_ ? Standing::slow : found;
 }
 
 // Charges what is unpaid to the budgets of the applications whose requests wait for the client.

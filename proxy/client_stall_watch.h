@@ -53,9 +53,10 @@ class ClientStallWatch {
 
   // A new connection. One that another process had before replaces none.
   void begin(TimePoint now) { begun_ = now; }
-  // A request for that application. It may show that the connection takes the place of one that
-  // ended on probation: then this one is on probation too, and its requests go in turn.
-  void meet(stage::VirtualPfsId whose, Duration client_stall, TimePoint now);
+  // The standing of a request for that application. It may show that the connection takes the place
+  // of one that ended on probation: then this one is on probation too, and slow.
+  [[nodiscard]] StallBudgets::Standing meet(stage::VirtualPfsId whose, Duration client_stall,
+                                            TimePoint now);
   // The connection ends.
   void end(TimePoint now) {
     if (on_probation_) budgets_.closed(whose_, client_, now);
@@ -83,12 +84,7 @@ class ClientStallWatch {
     if (budgets_.nobody_stalled()) return StallBudgets::Standing::good;
     return budgets_.standing(whose, client_, now, client_stall);
   }
-  // Whether the connection's requests for `whose` go in turn.
-  [[nodiscard]] bool goes_in_turn(stage::VirtualPfsId whose, Duration client_stall, TimePoint now) {
-    return (replaces_closed_ && whose == whose_) ||
-           standing(whose, client_stall, now) == StallBudgets::Standing::slow;
-  }
-  // The turns of such requests.
+  // The turns of a slow application's requests.
   [[nodiscard]] bool take_turn(PendingIo& io, Duration client_stall, TimePoint now);
   void leave_turns(PendingIo& io, Duration client_stall, TimePoint now);
   // Whether a stall deserves a warning; one in a minute does.

@@ -245,12 +245,12 @@ bool Session::may_submit(PendingIo& io) {
   }
   if (client_stall_.stalled()) return false;
   const Duration stall = stall_limits().client_stall;
-  client_stall_.meet(io.virtual_pfs(), stall, worker_.now());
+  const auto standing = client_stall_.meet(io.virtual_pfs(), stall, worker_.now());
   if (client_stall_.on_probation() && on_their_way_ > 0) {
     leave_turns(io);  // others must not wait for one that waits here
     return false;
   }
-  if (client_stall_.goes_in_turn(io.virtual_pfs(), stall, worker_.now())) {
+  if (standing == StallBudgets::Standing::slow) {
     return client_stall_.take_turn(io, stall, worker_.now());
   }
   leave_turns(io);

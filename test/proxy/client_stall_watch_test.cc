@@ -120,7 +120,7 @@ TEST_F(ClientStallWatchTest, AConnectionThatTakesThePlaceOfOneOnProbationIsOnPro
     other.begin(begun);
     PendingIo first;
     first.app = AppId{app};
-    other.meet(first.virtual_pfs(), kLimits.client_stall, now_);
+    (void)other.meet(first.virtual_pfs(), kLimits.client_stall, now_);
     return other.on_probation();
   };
   const auto is_new_on_probation = [&] { return meets_on_probation("10.0.0.1", 1, now_); };
@@ -141,17 +141,19 @@ TEST_F(ClientStallWatchTest, AConnectionThatTakesThePlaceOfOneOnProbationIsOnPro
   watch_.end(now_);
   ClientStallWatch next(budgets_, asio::ip::make_address("10.0.0.1"));
   next.begin(now_);
-  next.meet(io_.virtual_pfs(), kLimits.client_stall, now_);
+  const auto meet = [&](stage::VirtualPfsId whose) {
+    return next.meet(whose, kLimits.client_stall, now_);
+  };
+  EXPECT_EQ(meet(io_.virtual_pfs()), Standing::slow);
   EXPECT_TRUE(next.on_probation());
-  EXPECT_TRUE(next.goes_in_turn(io_.virtual_pfs(), kLimits.client_stall, now_));
-  EXPECT_FALSE(next.goes_in_turn({}, kLimits.client_stall, now_)) << "that of another application";
+  EXPECT_EQ(meet({}), Standing::good) << "that of another application";
   state_ = {};
   for (int i = 0; i < 1000 && next.on_probation(); ++i) {
     now_ += kTick;
     (void)next.look(state_, kLimits, now_);
   }
   EXPECT_FALSE(next.on_probation()) << "the budget is good again";
-  EXPECT_FALSE(next.goes_in_turn(io_.virtual_pfs(), kLimits.client_stall, now_));
+  EXPECT_EQ(meet(io_.virtual_pfs()), Standing::good);
   EXPECT_FALSE(is_new_on_probation()) << "the other one is forgotten by now";
 }
 
@@ -164,7 +166,7 @@ TEST_F(ClientStallWatchTest, AReplacementIsHopelessOnlyIfOthersWaitOrAfterAWhole
   watch_.end(now_);
   ClientStallWatch next(budgets_, asio::ip::make_address("10.0.0.1"));
   next.begin(now_);
-  next.meet(io_.virtual_pfs(), kLimits.client_stall, now_);
+  ASSERT_EQ(next.meet(io_.virtual_pfs(), kLimits.client_stall, now_), Standing::slow);
   state_.waiting = {};
   state_.late = waiting_;
   state_.others_wait = false;

@@ -15,8 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/system_clock.h"
-#include "net/socket_options.h"
+#include "test/control/etcd/client_fixture.h"
 #include "test/control/etcd/fake_etcd.h"
 #include "test/control/etcd/raw_server.h"
 #include "test/support/process.h"
@@ -32,9 +31,6 @@ using ::testing::SizeIs;
 using Why = EtcdFailure::Why;
 using Watched = EtcdClient::Watched;
 
-constexpr const char* kEmptyRange = R"({"header":{"revision":"5","raft_term":"2"}})";
-constexpr const char* kJson = "application/json";
-
 std::string http(const std::string& body, const std::string& status = "200 OK") {
   return "HTTP/1.1 " + status +
          "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
@@ -46,43 +42,11 @@ std::string chunk(const std::string& text) {
   return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
 }
 
-FakeEtcd::Answer says(std::string body, int status = 200) {
-  return [body = std::move(body), status](const FakeEtcd::Asked&, httplib::Response& response) {
-    response.status = status;
-    response.set_content(body, kJson);
-  };
-}
-
 Duration time_of(const std::function<void()>& call) {
   const auto begun = std::chrono::steady_clock::now();
   call();
   return std::chrono::steady_clock::now() - begun;
 }
-
-class EtcdClientTest : public ::testing::Test {
- protected:
-  EtcdClientTest() { net::ignore_broken_pipes(); }
-
-  std::unique_ptr<EtcdClient> client(std::vector<std::string> endpoints,
-                                     const std::string& user = "") {
-    auto made = EtcdClient::make({.endpoints = std::move(endpoints),
-                                  .files = {},
-                                  .user = user,
-                                  .password = "secret",
-                                  .connect_time_out = 200ms,
-                                  .call_time_out = 300ms},
-                                 clock_);
-    EXPECT_TRUE(made) << made.error().message;
-    return *std::move(made);
-  }
-  // What a range gives: "done", or what is wrong.
-  static std::string ask(EtcdClient& client) {
-    const auto answer = client.range({.key = "/a"});
-    return answer ? "done" : answer.error().text;
-  }
-
-  const SystemClock clock_;
-};
 
 TEST_F(EtcdClientTest, SettingsThatCannotBeRightAreRefused) {
   for (const char* url : {"", "127.0.0.1:2379", "ftp://h:1", "http://h", "http://:1", "http://h:",
@@ -319,74 +283,6 @@ TEST_F(EtcdClientTest, AConnectionIsKept) {
   const auto asking = client({etcd.url()});
   for (int time = 0; time < 5; ++time) EXPECT_EQ(ask(*asking), "done");
   EXPECT_EQ(etcd.connections(), 1U);
-}
-
-TEST_F(EtcdClientTest, ATokenIsAskedForOnceAndRenewedWhenItHasEnded) {
-  std::atomic<int> tokens = 0;
-  FakeEtcd etcd([&](const FakeEtcd::Asked& asked, httplib::Response& response) {
-    if (asked.path == "/v3/auth/authenticate") {
-      response.set_content(R"({"header":{},"token":"t)" + std::to_string(++tokens) + "\"}", kJson);
-    } else if (asked.token == "t1" && asked.body.find("Yg==") != std::string::npos) {
-      response.status = 401;
-      response.set_content(R"({"message":"etcdserver: invalid auth token","code":16,"error":""})",
-                           kJson);
-    } else {
-      response.set_content(kEmptyRange, kJson);
-    }
-  });
-  const auto asking = client({etcd.url()}, "me");
-  EXPECT_EQ(ask(*asking), "done");
-  EXPECT_EQ(ask(*asking), "done");
-  EXPECT_TRUE(asking->range({.key = "b"}));
-  EXPECT_EQ(ask(*asking), "done");
-  std::vector<std::string> history;
-  for (const auto& asked : etcd.asked()) history.push_back(asked.path + " " + asked.token);
-  EXPECT_THAT(history,
-              ::testing::ElementsAre("/v3/auth/authenticate ", "/v3/kv/range t1", "/v3/kv/range t1",
-                                     "/v3/kv/range t1", "/v3/auth/authenticate ", "/v3/kv/range t2",
-                                     "/v3/kv/range t2"));
-  EXPECT_EQ(etcd.asked()[0].body, R"({"name":"me","password":"secret"})");
-  EXPECT_EQ(asking->requests(), 7U);
-}
-
-TEST_F(EtcdClientTest, APasswordThatTakesLongerThanCallsIsWaitedForInTheEnd) {
-  std::atomic<int> passwords = 0;
-  FakeEtcd etcd([&](const FakeEtcd::Asked& asked, httplib::Response& response) {
-    if (asked.path == "/v3/auth/authenticate") {
-      ++passwords;
-      std::this_thread::sleep_for(1s);
-      response.set_content(R"({"token":"t"})", kJson);
-    } else {
-      response.set_content(kEmptyRange, kJson);
-    }
-  });
-  const auto asking = client({etcd.url()}, "me");
-  EXPECT_THAT(ask(*asking), HasSubstr("in time"));
-  int tries = 1;
-  while (tries < 5 && ask(*asking) != "done") ++tries;
-  EXPECT_LT(tries, 4);
-  EXPECT_LE(passwords, 4);
-}
-
-TEST_F(EtcdClientTest, ATokenThatIsNeverTakenIsAFailure) {
-  FakeEtcd etcd([](const FakeEtcd::Asked& asked, httplib::Response& response) {
-    if (asked.path == "/v3/auth/authenticate") {
-      response.set_content(R"({"token":"t"})", kJson);
-    } else {
-      response.status = 400;
-      response.set_content(R"({"message":"auth: revision in header is old","code":3,"error":""})",
-                           kJson);
-    }
-  });
-  const auto asking = client({etcd.url()}, "me");
-  const auto answer = asking->range({.key = "/a"});
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().why, Why::refused);
-  EXPECT_EQ(asking->requests(), 4U);
-  FakeEtcd tokenless(says("{}"));
-  EXPECT_THAT(ask(*client({tokenless.url()}, "me")), HasSubstr("no token"));
-  const auto odd = client({tokenless.url()}, "\xff\xfe");
-  EXPECT_THAT(ask(*odd), HasSubstr("no token")) << "nothing throws";
 }
 
 // Watches.

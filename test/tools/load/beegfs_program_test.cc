@@ -27,8 +27,8 @@ using test::StorageRecord;
 using test::LoadRun;
 using test::LoadRunSettings;
 
-LoadRunSettings half_a_second(std::uint16_t port, const std::string& applications,
-                              const std::string& more = "") {
+LoadRunSettings short_load(std::uint16_t port, const std::string& applications,
+                           const std::string& more = "") {
   return {.file_system = fmt::format("beegfs://127.0.0.1:{}/101", port),
           .applications = applications,
           .duration = "2 s",
@@ -53,7 +53,7 @@ constexpr const char* kMixed =
 
 TEST(BeegfsProgram, VerifiesEveryBlock) {
   BeegfsStorage storage;
-  LoadRun run(half_a_second(storage.port(), kMixed, "threads: 2\n"));
+  LoadRun run(short_load(storage.port(), kMixed, "threads: 2\n"));
   run.expect_good_end();
   EXPECT_EQ(run.results()["applications"].size(), 2U);
   // Each of the three processes is a node, with at most twelve connections for its user.
@@ -70,10 +70,10 @@ TEST(BeegfsProgram, StripesFilesOverTheTargetsAndVerifiesEveryBlock) {
   const std::vector<std::uint16_t> targets = {101, 7, 102};
   BeegfsStorage storage({.targets = targets});
   LoadRunSettings settings =
-      half_a_second(storage.port(),
-                    "  - {name: a, processes: 3, outstanding: 2, connections: 4, size: 768 KiB,"
-                    " read_percent: 50, file_size: 9 MiB}\n",
-                    "keep_files: true\n");
+      short_load(storage.port(),
+                 "  - {name: a, processes: 3, outstanding: 2, connections: 4, size: 768 KiB,"
+                 " read_percent: 50, file_size: 9 MiB}\n",
+                 "keep_files: true\n");
   settings.file_system = fmt::format("beegfs://127.0.0.1:{}/101,7,102", storage.port());
   LoadRun run(settings);
   run.expect_good_end();
@@ -105,9 +105,9 @@ TEST(BeegfsProgram, VerifiesThroughMistakesOfTheServerWithoutAnError) {
   storage.inject({.kind = Kind::cut_answer, .type = read, .bytes = 100000});
   storage.inject({.kind = Kind::half_word, .type = read, .bytes = 5, .delay = 20ms});
   storage.inject({.kind = Kind::too_much, .type = read, .bytes = 9});
-  LoadRun run(half_a_second(storage.port(),
-                            "  - {name: a, outstanding: 4, connections: 4, size: 256 KiB,"
-                            " read_percent: 50, file_size: 8 MiB}\n"));
+  LoadRun run(short_load(storage.port(),
+                         "  - {name: a, outstanding: 4, connections: 4, size: 256 KiB,"
+                         " read_percent: 50, file_size: 8 MiB}\n"));
   run.expect_good_end();
 }
 
@@ -116,12 +116,12 @@ TEST(BeegfsProgram, ApplicationsOfANodeShareItsConnections) {
                              .bandwidth = {200 * kMiB}, .per_request = 100us, .parallelism = 1}});
   // The greedy application holds the connections, so the other one queues behind its requests.
   LoadRunSettings settings =
-      half_a_second(storage.port(),
-                    "  - {name: greedy, uid: 1, node: n, connections: 4, outstanding: 31,"
-                    " size: 64 KiB, file_size: 4 MiB}\n"
-                    "  - {name: modest, uid: 2, node: n, connections: 4, outstanding: 1,"
-                    " size: 64 KiB, file_size: 4 MiB}\n",
-                    "threads: 2\n");
+      short_load(storage.port(),
+                 "  - {name: greedy, uid: 1, node: n, connections: 4, outstanding: 31,"
+                 " size: 64 KiB, file_size: 4 MiB}\n"
+                 "  - {name: modest, uid: 2, node: n, connections: 4, outstanding: 1,"
+                 " size: 64 KiB, file_size: 4 MiB}\n",
+                 "threads: 2\n");
   settings.verify = false;
   LoadRun run(settings);
   run.expect_good_end();
@@ -137,7 +137,7 @@ TEST(BeegfsProgram, ApplicationsOfANodeShareItsConnections) {
 
 TEST(BeegfsProgram, NothingToMountIsOneClearLine) {
   const test::ReservedPort nobody;
-  LoadRun run(half_a_second(nobody.number(), "  - {name: a}\n"));
+  LoadRun run(short_load(nobody.number(), "  - {name: a}\n"));
   const auto exit = run.process().wait(30s);
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->code, 1);
@@ -153,7 +153,7 @@ TEST(BeegfsProgram, RunsOnTheServerOfTheBenchmarks) {
   ASSERT_TRUE(server.wait_for_line("ready on 127.0.0.1:")) << server.errors();
   const std::string line = server.output();
   const int port = std::stoi(line.substr(line.rfind(':') + 1));
-  LoadRun run(half_a_second(static_cast<std::uint16_t>(port), kMixed));
+  LoadRun run(short_load(static_cast<std::uint16_t>(port), kMixed));
   run.expect_good_end();
   EXPECT_TRUE(server.stop().ok());
   EXPECT_EQ(server.errors(), "");
@@ -172,9 +172,9 @@ TEST(BeegfsProgram, TheServerOfTheBenchmarksRefusesNonsense) {
 TEST(BeegfsProgram, EndedByASignalItVerifiesAndReports) {
   BeegfsStorage storage;
   LoadRunSettings settings =
-      half_a_second(storage.port(),
-                    "  - {name: busy, size: 64 KiB, read_percent: 50, file_size: 1 MiB}\n"
-                    "  - {name: later, size: 64 KiB, file_size: 1 MiB, start: 30 min}\n");
+      short_load(storage.port(),
+                 "  - {name: busy, size: 64 KiB, read_percent: 50, file_size: 1 MiB}\n"
+                 "  - {name: later, size: 64 KiB, file_size: 1 MiB, start: 30 min}\n");
   settings.warm_up = "0 s";
   settings.duration = "1 h";
   LoadRun run(settings);
@@ -194,7 +194,7 @@ TEST(BeegfsProgram, EndedByASignalItVerifiesAndReports) {
 TEST(BeegfsProgram, ASecondSignalEndsItThoughTheServerIsSilent) {
   BeegfsStorage storage;
   LoadRunSettings settings =
-      half_a_second(storage.port(), "  - {name: a, size: 64 KiB, file_size: 1 MiB}\n");
+      short_load(storage.port(), "  - {name: a, size: 64 KiB, file_size: 1 MiB}\n");
   settings.duration = "1 h";
   LoadRun run(settings);
   ASSERT_TRUE(run.wait_until_begun()) << run.text();
