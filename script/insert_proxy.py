@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -61,6 +62,12 @@ def redirect(text: str) -> Redirect:
     if made.server == made.proxy:
         raise argparse.ArgumentTypeError(f"'{text}' redirects a port to itself")
     return made
+
+
+def interface(text: str) -> str:
+    if not re.fullmatch(r"[^\s/\"]{1,15}", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a name of an interface")
+    return text
 
 
 NEEDS_DESTROY = "(the kernel needs CONFIG_INET_DIAG_DESTROY)"
@@ -162,18 +169,25 @@ def redirects_known(kind: Kind) -> list[Redirect]:
     return redirects_in_force(kind) or redirects_released(kind)
 
 
-def listens(number: int, family: str = "ipv4") -> bool:
-    """Whether a redirected client of that family would be accepted.
+def listeners_at(number: int) -> list[str]:
+    """The addresses at which programs listen with that port.
 
-    A program must listen at an address other than loopback. The kernel is asked, since a test
-    connection would look like a client's.
+    The kernel is asked, since a test connection would look like a client's.
     """
     listing = run("ss", "-Htln", f"sport = :{number}").stdout
-    hosts = [
+    return [
         line.split()[3].rpartition(":")[0]
         for line in listing.splitlines()
         if len(line.split()) >= 4
     ]
+
+
+def listens(number: int, family: str = "ipv4") -> bool:
+    """Whether a redirected client of that family would be accepted.
+
+    A program must listen at an address other than loopback.
+    """
+    hosts = listeners_at(number)
     if "*" in hosts:
         return True
     own = [host for host in hosts if ("[" in host) == (family == "ipv6")]
@@ -240,6 +254,12 @@ def insert(kind: Kind, options: argparse.Namespace) -> None:
         raise Problem(
             f"{pairs} would be dropped: name all pairs that are to be redirected, or --remove first"
         )
+    interfaces = sorted(name for _, name in socket.if_nameindex())
+    if options.interface and options.interface not in interfaces and not options.anyway:
+        raise Problem(
+            f"this host has no interface {options.interface}, only {', '.join(interfaces)}, so "
+            "nothing would be redirected (--anyway inserts all the same)"
+        )
     for each in options.redirects:
         if not listens(each.proxy) and not options.anyway:
             raise Problem(
@@ -262,22 +282,20 @@ def insert(kind: Kind, options: argparse.Namespace) -> None:
 
 
 def remove(kind: Kind, options: argparse.Namespace) -> None:
-    if options.dry_run:
-        print(
-            f"# nft -f -\n{release_rules(kind, options.redirects)}"
-            + "".join(
-                f"# ss -K state established sport = :{each.proxy}\n" for each in options.redirects
-            )
-            + f"# nft delete table inet {table_name(kind)}"
-        )
-        return
     require_root()
     if not is_inserted(kind):
         print("not inserted: nothing to remove")
         return
+    redirects = redirects_known(kind)
+    if options.dry_run:
+        print(
+            f"# nft -f -\n{release_rules(kind, redirects)}"
+            + "".join(f"# ss -K state established sport = :{each.proxy}\n" for each in redirects)
+            + f"# nft delete table inet {table_name(kind)}"
+        )
+        return
     # Without the table the kernel stops translating, and a waiting client would hear nothing more.
     # So connections through the proxy are closed first, while both ends still notice.
-    redirects = redirects_known(kind)
     nft(release_rules(kind, redirects))
     left = sum(cut(each.proxy) for each in redirects)
     nft(f"delete table inet {table_name(kind)}\n")
@@ -293,14 +311,15 @@ def remove(kind: Kind, options: argparse.Namespace) -> None:
 
 
 def release(kind: Kind, options: argparse.Namespace) -> None:
-    if options.dry_run:
-        print(f"# nft -f -\n{release_rules(kind, options.redirects)}", end="")
-        return
     require_root()
     if not is_inserted(kind):
         print("not inserted: nothing to release")
         return
-    nft(release_rules(kind, redirects_known(kind)))
+    rules = release_rules(kind, redirects_known(kind))
+    if options.dry_run:
+        print(f"# nft -f -\n{rules}", end="")
+        return
+    nft(rules)
     print(
         "released: new connections go directly to the server; those through the proxy stay until "
         "their clients close them or the proxy has drained (SIGTERM); then run --remove"
@@ -309,9 +328,10 @@ def release(kind: Kind, options: argparse.Namespace) -> None:
 
 def report(kind: Kind, each: Redirect) -> None:
     direct = len(connections_to(each.server))
+    server = "" if listeners_at(each.server) else f"; nothing listens at {each.server} so far"
     proxy = "listening" if listens(each.proxy) else "NOT LISTENING: connections are refused"
     print(
-        f"port {each.server} -> {each.proxy}: proxy {proxy}; {direct} older connections go "
+        f"port {each.server} -> {each.proxy}: proxy {proxy}{server}; {direct} older connections go "
         f"directly to the {kind.server}"
         + ("" if direct == 0 else ", until they are closed (--cut closes them)")
     )
@@ -329,8 +349,14 @@ def status(kind: Kind, _options: argparse.Namespace) -> None:
         print("released: nothing is redirected any more")
 
 
+ZONE = "tcp-px"
+
+
 def zone_lines(file: pathlib.Path, redirects: Sequence[Redirect]) -> str:
-    """The aliases of an fs.conf, with the proxies' addresses added as a zone."""
+    """The aliases of an fs.conf, with the proxies' addresses added as a zone.
+
+    Other addresses stay; those of the zone are replaced.
+    """
     try:
         text = file.read_text(errors="replace")
     except OSError as error:
@@ -338,15 +364,16 @@ def zone_lines(file: pathlib.Path, redirects: Sequence[Redirect]) -> str:
     proxies = {each.server: each.proxy for each in redirects}
     lines, mounts = [], []
     for name, addresses in re.findall(r"^\s*Alias\s+(\S+)\s+(\S+)", text, re.MULTILINE):
-        first = addresses.split(",")[0]
+        kept = [each for each in addresses.split(",") if not each.startswith(f"{ZONE}://")]
+        first = kept[0] if kept else addresses
         match = re.fullmatch(r"tcp://([^:/]+|\[[^]]+\]):(\d+)", first)
         if not match:
             raise Problem(f"{file}: the address {first} of {name} is not tcp://HOST:PORT")
         host, number = match[1], int(match[2])
         if number not in proxies:
             raise Problem(f"{file}: {name} listens at port {number}: say {number}:PROXY_PORT")
-        lines.append(f"    Alias {name} {first},tcp-px://{host}:{proxies[number]}")
-        mounts.append(f"tcp-px://{host}:{proxies[number]}")
+        mounts.append(f"{ZONE}://{host}:{proxies[number]}")
+        lines.append(f"    Alias {name} {','.join([*kept, mounts[-1]])}")
     if not lines:
         raise Problem(f"{file}: no line `Alias NAME tcp://HOST:PORT`")
     return (
@@ -377,7 +404,7 @@ def parser_for(kind: Kind) -> argparse.ArgumentParser:
         "redirects",
         nargs="*",
         type=redirect,
-        default=[redirect(kind.redirect)],
+        default=[],
         metavar="SERVER_PORT:PROXY_PORT",
         help=f"ports to redirect; several pairs are possible (default {kind.redirect})",
     )
@@ -412,7 +439,11 @@ def parser_for(kind: Kind) -> argparse.ArgumentParser:
             "so that only clients that mount this zone use them",
         )
     parser.add_argument("--dry-run", action="store_true", help="print the rules and change nothing")
-    parser.add_argument("--interface", help="redirect only connections from this interface")
+    parser.add_argument(
+        "--interface",
+        type=interface,
+        help="redirect only connections from this interface of the host",
+    )
     parser.add_argument(
         "--cut",
         action="store_true",
@@ -420,16 +451,31 @@ def parser_for(kind: Kind) -> argparse.ArgumentParser:
         "and repeat what was under way",
     )
     parser.add_argument(
-        "--anyway", action="store_true", help="insert even if nothing listens at the proxy's port"
+        "--anyway",
+        action="store_true",
+        help="insert even if nothing listens at the proxy's port, or the interface is not there yet",
     )
     parser.set_defaults(act=insert, zones=None)
     return parser
 
 
+def check_pairs(parser: argparse.ArgumentParser, redirects: Sequence[Redirect]) -> None:
+    servers = [each.server for each in redirects]
+    for number in servers:
+        if servers.count(number) > 1:
+            parser.error(f"port {number} is redirected twice: the second pair would count for nothing")
+
+
 def main(arguments: Sequence[str]) -> int:
     kind = KINDS[arguments[0]]
-    options = parser_for(kind).parse_args(arguments[1:])
-    act = show_zones if options.zones else options.act or insert
+    parser = parser_for(kind)
+    options = parser.parse_args(arguments[1:])
+    act = show_zones if options.zones else options.act
+    if act in (insert, show_zones):
+        options.redirects = options.redirects or [redirect(kind.redirect)]
+        check_pairs(parser, options.redirects)
+    elif options.redirects:
+        parser.error("--remove, --release and --status are for all ports: leave the pairs out")
     try:
         act(kind, options)
     except Problem as problem:

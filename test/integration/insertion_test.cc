@@ -103,6 +103,9 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
   std::string refused;
   EXPECT_FALSE(run(hosts_->at_servers({source("script/insert-beegfs")}), &refused).ok());
   EXPECT_NE(refused.find("nothing listens at port 9003"), std::string::npos) << refused;
+  const std::string script = source("script/insert-beegfs");
+  EXPECT_FALSE(run(hosts_->at_servers({script, "--interface", "eth00"}), &refused).ok());
+  EXPECT_NE(refused.find("no interface eth00, only "), std::string::npos) << refused;
 
   start_proxy("beegfs", 9003, "original");
   const auto load = start_load("a", "beegfs://10.77.0.1:8003/101", 8);
@@ -194,16 +197,22 @@ TEST(InsertionScript, SaysWhatItWouldDoAndWhatIsWrong) {
   EXPECT_NE(output_of({beegfs, "80"}, 2).find("'80' is not SERVER_PORT:PROXY_PORT"),
             std::string::npos);
   EXPECT_NE(output_of({beegfs, "80:80"}, 2).find("redirects a port to itself"), std::string::npos);
+  EXPECT_NE(output_of({beegfs, "80:81", "80:82"}, 2).find("port 80 is redirected twice"),
+            std::string::npos);
+  EXPECT_NE(output_of({beegfs, "8003:9003", "--remove"}, 2).find("for all ports: leave the pairs"),
+            std::string::npos);
+  EXPECT_NE(output_of({beegfs, "--interface", "a \"b"}, 2).find("not a name of an interface"),
+            std::string::npos);
   TemporaryDirectory directory;
-  const std::string fs_conf =
-      directory.write("fs.conf", "<Aliases>\n  Alias s0 tcp://h0:3334,tcp-x://h0:1\n</Aliases>\n");
+  const std::string fs_conf = directory.write(
+      "fs.conf", "<Aliases>\n  Alias s0 tcp://h0:3334,ib://h0:1,tcp-px://h0:1\n</Aliases>\n");
   const std::string orangefs = source("script/insert-orangefs");
   EXPECT_NE(output_of({orangefs, "--zones", fs_conf}, 0)
-                .find("Alias s0 tcp://h0:3334,tcp-px://h0:4334\n"),
+                .find("Alias s0 tcp://h0:3334,ib://h0:1,tcp-px://h0:4334\n"),
             std::string::npos);
   // A file is found from the user's own folder.
   EXPECT_NE(output_of({"env", "-C", directory.path(), orangefs, "--zones", "fs.conf"}, 0)
-                .find("Alias s0 tcp://h0:3334,tcp-px://h0:4334\n"),
+                .find("Alias s0 tcp://h0:3334,ib://h0:1,tcp-px://h0:4334\n"),
             std::string::npos);
   EXPECT_NE(output_of({orangefs, "1:2", "--zones", fs_conf}, 1)
                 .find("s0 listens at port 3334: say 3334:PROXY_PORT"),
