@@ -65,6 +65,19 @@ Result<void> check_readable_file(const std::string& path) {
   return fail(fmt::format("{}: {}", path, error.message()), error);
 }
 
+namespace {
+
+std::optional<std::string> problem_of_writing(const std::string& file) {
+  if (::faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT) return {};
+  const std::error_code error(errno, std::generic_category());
+  struct stat its = {};
+  const bool is_known = ::stat(file.c_str(), &its) == 0;
+  return fmt::format("'{}'{} cannot be written by uid {}: {}", file,
+                     is_known ? fmt::format(", which uid {} owns,", its.st_uid) : "", ::geteuid(),
+                     error.message());
+}
+
+// Of a file that is made or replaced under this name.
 std::optional<std::string> problem_of_folder(const std::string& path) {
   const std::size_t end = path.rfind('/');
   if (end == std::string::npos || end == 0) return std::nullopt;
@@ -74,16 +87,27 @@ std::optional<std::string> problem_of_folder(const std::string& path) {
     if (!S_ISDIR(there.st_mode)) {
       return fmt::format("'{}' is {}, not a folder", folder, kind_of_file(there.st_mode));
     }
-    const bool is_there = ::faccessat(AT_FDCWD, path.c_str(), F_OK, AT_EACCESS) == 0;
-    if (is_there || ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
-      return std::nullopt;
-    }
+    if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return std::nullopt;
     return fmt::format("the folder '{}' is not writable: {}", folder,
                        std::generic_category().message(errno));
   }
   if (errno == ENOENT) return fmt::format("the folder '{}' does not exist", folder);
   return fmt::format("the folder '{}' cannot be used: {}", folder,
                      std::generic_category().message(errno));
+}
+
+}  // namespace
+
+std::optional<std::string> problem_of_place(const std::string& path) {
+  struct stat there = {};
+  const bool is_there = ::stat(path.c_str(), &there) == 0;
+  const bool is_made = !is_there || S_ISSOCK(there.st_mode);
+  if (is_made) {
+    if (auto problem = problem_of_folder(path)) return problem;
+  } else if (S_ISREG(there.st_mode)) {
+    if (auto problem = problem_of_writing(path)) return problem;
+  }
+  return path.empty() ? std::nullopt : problem_of_writing(path + ".lock");
 }
 
 }  // namespace vpfs

@@ -33,8 +33,9 @@ inline constexpr int kNoWaiting = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 // this process may read.
 [[nodiscard]] Result<void> check_readable_file(const std::string& path);
 
-// Why no file can be made under this name, as far as its folder goes: it is missing, no folder, or
-// the effective user may not write there. Nothing: it is good, or the file is there already.
-[[nodiscard]] std::optional<std::string> problem_of_folder(const std::string& path);
+// Why the effective user cannot have a file or a socket of its own under this name: the folder is
+// missing, is none, or may not be written, or the file or its `.lock` is there and may not be
+// written, as after a start by another user. Nothing: it can, or the name is empty.
+[[nodiscard]] std::optional<std::string> problem_of_place(const std::string& path);
 
 }  // namespace vpfs

@@ -88,7 +88,7 @@ void check_folders(const HostConfig& config, ConfigErrors& errors) {
   for (const auto& [key, path] : {std::pair("control.journal", config.journal),
                                   {"control.history", config.history},
                                   {"control.ledger", config.ledger}}) {
-    if (const auto problem = problem_of_folder(path)) errors.add(key, *problem);
+    if (const auto problem = problem_of_place(path)) errors.add(key, *problem);
   }
 }
 

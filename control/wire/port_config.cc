@@ -183,7 +183,7 @@ void check_port_config(const PortConfig& config, ConfigErrors& errors) {
 
 void check_port_folders(const PortConfig& config, std::string_view key, ConfigErrors& errors) {
   for (const auto& [name, path] : {std::pair("socket", config.socket), {"audit", config.audit}}) {
-    if (const auto problem = problem_of_folder(path)) {
+    if (const auto problem = problem_of_place(path)) {
       errors.add(fmt::format("{}.{}", key, name), *problem);
     }
   }

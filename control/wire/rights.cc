@@ -46,15 +46,33 @@ std::expected<Members, Error> resolve(const std::vector<Principal>& principals,
   return members;
 }
 
+// Whether the kernel lets this process give a file of its own to the group.
+bool may_give_to(gid_t group) {
+  if (::geteuid() == 0 || group == ::getegid()) return true;
+  std::vector<gid_t> own(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+  const int count = ::getgroups(static_cast<int>(own.size()), own.data());
+  own.resize(static_cast<std::size_t>(std::max(count, 0)));
+  return std::ranges::find(own, group) != own.end();
+}
+
 std::expected<std::uint32_t, Error> socket_group(const std::string& group,
                                                  const std::string& section) {
   if (group.empty()) return ::getegid();
+  const auto problem = [&](const std::string& what) {
+    return std::unexpected(make_error(Error::INVALID, section + ".group", what));
+  };
   std::uint32_t gid = 0;
   const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), gid);
-  if (error == std::errc{} && end == group.data() + group.size()) return gid;
-  if (const auto found = group_id(group)) return *found;
-  return std::unexpected(make_error(Error::INVALID, section + ".group",
-                                    fmt::format("this host has no group \"{}\"", group)));
+  if (error != std::errc{} || end != group.data() + group.size()) {
+    const auto found = group_id(group);
+    if (!found) return problem(fmt::format("this host has no group \"{}\"", group));
+    gid = *found;
+  }
+  if (may_give_to(gid)) return gid;
+  return problem(fmt::format(
+      "uid {} is not in the group \"{}\", so it cannot give it the socket: make it a member, as "
+      "with `usermod -aG {} vpfs`, and start again",
+      ::geteuid(), group, group));
 }
 
 bool any_of(const auto& wanted, const auto& these) {

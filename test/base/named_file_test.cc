@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -56,15 +57,14 @@ TEST(NamedFile, OneThatMayNotBeOpenedSaysWhy) {
 TEST(NamedFile, AFolderThatIsMissingOrIsNoneIsNamed) {
   const test::TemporaryDirectory directory;
   const std::string here = directory.path().string();
-  EXPECT_EQ(problem_of_folder(here + "/s.sock"), std::nullopt);
-  EXPECT_EQ(problem_of_folder("s.sock"), std::nullopt);
-  EXPECT_EQ(problem_of_folder("/s.sock"), std::nullopt);
-  EXPECT_EQ(problem_of_folder(""), std::nullopt);
-  EXPECT_EQ(problem_of_folder(here + "/a/b/s.sock"),
-            "the folder '" + here + "/a/b' does not exist");
+  EXPECT_EQ(problem_of_place(here + "/s.sock"), std::nullopt);
+  EXPECT_EQ(problem_of_place("s.sock"), std::nullopt);
+  EXPECT_EQ(problem_of_place("/s.sock"), std::nullopt);
+  EXPECT_EQ(problem_of_place(""), std::nullopt);
+  EXPECT_EQ(problem_of_place(here + "/a/b/s.sock"), "the folder '" + here + "/a/b' does not exist");
   const std::string file = directory.write("file", "text");
-  EXPECT_EQ(problem_of_folder(file + "/s.sock"), "'" + file + "' is a regular file, not a folder");
-  EXPECT_EQ(problem_of_folder(file + "/a/s.sock"),
+  EXPECT_EQ(problem_of_place(file + "/s.sock"), "'" + file + "' is a regular file, not a folder");
+  EXPECT_EQ(problem_of_place(file + "/a/s.sock"),
             "the folder '" + file + "/a' cannot be used: Not a directory");
 }
 
@@ -75,11 +75,30 @@ TEST(NamedFile, AFolderWhereNothingCanBeMadeIsNamed) {
   std::filesystem::permissions(directory.path(), std::filesystem::perms(0555));
   {
     const test::AsNobody nobody;
-    EXPECT_EQ(problem_of_folder(here + "/there"), std::nullopt) << "nothing is to be made";
-    EXPECT_EQ(problem_of_folder(here + "/s.sock"),
+    EXPECT_EQ(problem_of_place(here + "/s.sock"),
               "the folder '" + here + "' is not writable: Permission denied");
   }
   std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
+}
+
+// As after a start by hand as root.
+TEST(NamedFile, WhatAnotherUserHasMadeIsNamed) {
+  const uid_t self = ::geteuid();
+  if (self != 0) GTEST_SKIP() << "needs root";
+  const test::TemporaryDirectory directory;
+  const std::string here = directory.path().string();
+  const std::string theirs = directory.write("journal", "text");
+  const std::string lock = directory.write("s.sock.lock", "");
+  std::filesystem::permissions(directory.path(), std::filesystem::perms(0777));
+  EXPECT_EQ(problem_of_place(theirs), std::nullopt);
+  EXPECT_EQ(problem_of_place(here + "/s.sock"), std::nullopt);
+  const test::AsNobody nobody;
+  const auto problem = [&](const std::string& file) {
+    return fmt::format("'{}', which uid {} owns, cannot be written by uid {}: Permission denied",
+                       file, self, ::geteuid());
+  };
+  EXPECT_EQ(problem_of_place(theirs), problem(theirs));
+  EXPECT_EQ(problem_of_place(here + "/s.sock"), problem(lock));
 }
 
 }  // namespace

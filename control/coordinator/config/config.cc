@@ -242,7 +242,7 @@ void check_host(const Config& config, ConfigErrors& errors) {
   control::check_http_tls(config.http, config.control, errors);
   control::check_port_folders(config.control, "control", errors);
   control::check_port_folders(config.listen, config.listen_key, errors);
-  if (const auto problem = problem_of_folder(config.journal)) errors.add("journal", *problem);
+  if (const auto problem = problem_of_place(config.journal)) errors.add("journal", *problem);
   if (config.listen.enabled()) {
     if (const auto access = control::resolve_access(config.listen, config.listen_key); !access) {
       errors.add(access.error().place(), access.error().text());
