@@ -80,7 +80,7 @@ Result<void> read_layout(std::string_view value, Layout& into) {
   return {};
 }
 
-Result<void> read_virtual_pfs(std::string_view value, std::string& into) {
+Result<void> read_name(std::string_view value, std::string& into) {
   constexpr std::size_t kLongest = 128;
   const bool printable =
       std::ranges::all_of(value, [](char each) { return each > ' ' && each <= '~'; });
@@ -92,6 +92,7 @@ Result<void> read_virtual_pfs(std::string_view value, std::string& into) {
 }
 
 Result<void> read_job(std::string_view value, ProcessJobs::Options& into) {
+  static const std::array<std::string, 3> kSources = {"auto", "cgroup", "environment"};
   if (value.empty()) return fail("it needs 'auto', 'cgroup', 'environment' or a job id");
   into.always.reset();
   into.source = JobSource::automatic;
@@ -100,7 +101,11 @@ Result<void> read_job(std::string_view value, ProcessJobs::Options& into) {
   } else if (value == "environment") {
     into.source = JobSource::environment;
   } else if (value != "auto") {
-    into.always = value;
+    // Everything would belong to one job that nobody has.
+    if (const auto meant = nearest_word(value, kSources)) {
+      return fail(fmt::format("'{}' is too near to '{}' for a job id", value, *meant));
+    }
+    VPFS_TRY(read_name(value, into.always.emplace()));
   }
   return {};
 }
@@ -180,9 +185,7 @@ constexpr std::array kWords = {
     Word{"layout", true, Source::orangefs,
          [](MountOptions& to, std::string_view value) { return read_layout(value, to.layout); }},
     Word{"vpfs", true, Source::orangefs,
-         [](MountOptions& to, std::string_view value) {
-           return read_virtual_pfs(value, to.virtual_pfs);
-         }},
+         [](MountOptions& to, std::string_view value) { return read_name(value, to.virtual_pfs); }},
     Word{"allow_other", false, Source::any,
          just<[](MountOptions& to) { to.point.allow_other = true; }>},
     Word{"allow_root", false, Source::any,
@@ -266,6 +269,8 @@ Result<MountOptions> parse_mount_options(std::string_view source, std::string_vi
   options.point.source = source;
   options.point.directory = directory;
   for (const std::string& list : lists) {
+    // As of a service whose OPTIONS are missing.
+    if (list.empty()) return fail("-o: it needs options, such as allow_other");
     for (std::string_view rest = list; !rest.empty();) {
       const std::string_view word = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(word.size() + 1, rest.size()));

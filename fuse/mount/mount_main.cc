@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,8 +109,6 @@ int serve(const MountOptions& options, const Config& config, std::optional<int> 
   }
   (void)net::raise_open_file_limit();
   net::ignore_broken_pipes();
-  // The kernel says what the modes of new files are.
-  ::umask(0);
   const SystemClock clock;
   const auto mount = make(clock);
   if (!mount) return give_up(predecessor, mount.error().message);

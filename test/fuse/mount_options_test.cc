@@ -73,9 +73,14 @@ TEST(MountOptions, JobidAutoIsTheDefault) {
 TEST(MountOptions, AMistakeIsNamedWithWhatWasMeant) {
   EXPECT_EQ(error_of_options("allow_othre"),
             "-o allow_othre: unknown; did you mean 'allow_other'?");
+  EXPECT_EQ(error_of_options(""), "-o: it needs options, such as allow_other");
   EXPECT_EQ(error_of_options("jobid"), "-o jobid: it needs a value");
   EXPECT_EQ(error_of_options("jobid="),
             "-o jobid: it needs 'auto', 'cgroup', 'environment' or a job id");
+  EXPECT_EQ(error_of_options("jobid=cgruop"),
+            "-o jobid: 'cgruop' is too near to 'cgroup' for a job id");
+  EXPECT_EQ(error_of_options("jobid=a b"),
+            "-o jobid: it needs 1 to 128 printable characters without a space");
   EXPECT_EQ(error_of_options("intr=1"), "-o intr: it takes no value");
   EXPECT_EQ(error_of_options("threads=1"), "-o threads: '1' is not a number from 2 to 4096");
   EXPECT_EQ(error_of_options("threads=8x"), "-o threads: '8x' is not a number from 2 to 4096");
