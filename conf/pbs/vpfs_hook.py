@@ -17,7 +17,14 @@ VPFS_TARGETS = "--all"  # which proxies to reach
 VPFS_JOB_WORDS = ""  # words of a rule for each job, such as "weight=2"
 VPFS_BOUNDS = ""  # what users may wish, such as "weight=1..8 rate=..500MiB/s"
 WISHES = ("weight", "rate", "deadline")
+LONGEST = 1000  # bytes of what a user says; vpfsctl takes much less
 PATIENCE = 15  # seconds; vpfsctl gives up before, and the alarm of a hook comes after 30
+
+
+def argument(value):
+    """What a user says, as an argument of a command: any text may be in a job's variables."""
+    text = str(value)[:LONGEST].encode("ascii", "replace").decode("ascii")
+    return text.replace("\0", "?")
 
 
 def hosts_of(job):
@@ -40,7 +47,7 @@ def wishes_of(job):
         except (KeyError, TypeError):
             continue
         if value:
-            words += ["--wish", "{}={}".format(wish, value)]
+            words += ["--wish", "{}={}".format(wish, argument(value))]
     return words
 
 
@@ -55,7 +62,7 @@ def limit_of(job):
 def start(job):
     hosts = hosts_of(job)
     words = ["--nodes", str(len(hosts)), "--uid", str(job.euser), "--clients", ",".join(hosts),
-             "--account", str(job.Account_Name or job.project or ""), "--bounds", VPFS_BOUNDS]
+             "--account", argument(job.Account_Name or job.project or ""), "--bounds", VPFS_BOUNDS]
     if job.egroup:
         words += ["--gid", str(job.egroup)]
     return words + limit_of(job) + wishes_of(job) + VPFS_JOB_WORDS.split()

@@ -10,6 +10,7 @@
 #include "stage/config/live_words.h"
 #include "stage/rules/client_list.h"
 #include "stage/rules/job_registry.h"
+#include "stage/rules/template_name.h"
 
 namespace vpfs::stage {
 
@@ -23,6 +24,10 @@ BookPreparation::Problem BookPreparation::check(StartJob start) {
   start.job.clients = std::move(addresses);
   if (const Result<void> added = JobRegistry().add(start.job); !added) {
     return invalid("", added.error().message);
+  }
+  if (!start.job.account.empty() && !is_good_name(start.job.account)) {
+    return invalid("account",
+                   fmt::format("must be at most {} bytes of printable ASCII", kLongestName));
   }
   if (Problem found = time_problem(start.until, "time_limit")) return found;
   if (std::ranges::find(file_.jobs, start.job.jobid, &RegisteredJob::jobid) != file_.jobs.end()) {

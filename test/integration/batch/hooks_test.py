@@ -148,6 +148,16 @@ class BatchHooksTest(unittest.TestCase):
         self.assertEqual(self.flux("prolog", {"vpfs": "heavy"}), "")
         self.assertEqual(self.flux("epilog"), "")
 
+    def test_whatever_a_user_of_flux_says_the_job_is_registered(self) -> None:
+        for text in ("x" * 200_000, "a\0b", "\ud800", "\u0192"):
+            told = self.flux("prolog", {"bank": text, "vpfs": {"weight": text}})
+            self.assertIn("--wish weight=", told)
+            job = self.stage.job("fabc")
+            assert job is not None, told
+            self.assertLessEqual(len(str(job.get("account", ""))), 128)
+            self.assertEqual(self.stage.words("fabc"), ["weight=2"])
+            self.assertEqual(self.flux("epilog"), "")
+
     def test_a_wish_that_a_stage_refuses_costs_only_the_wishes(self) -> None:
         told = self.flux("prolog", {"vpfs": {"deadline": "20ms"}})
         self.assertRegex(told, "stor0 refuses weight=2 latency=20ms: .*; without the wishes")
@@ -213,6 +223,14 @@ class BatchHooksTest(unittest.TestCase):
             told = self.pbs("begin", Variable_List={"VPFS_WEIGHT": wish})
             self.assertRegex(told, "^log: job 12.server: vpfsctl job start: vpfsctl: warning: --wish weight=", wish)
             self.assertEqual(self.stage.words("12.server"), ["weight=2"])
+        self.assertEqual(self.pbs("end"), "")
+
+    def test_whatever_a_user_of_pbs_says_the_job_is_registered(self) -> None:
+        self.assertIn("--account ", self.pbs("begin", Account_Name="x" * 200_000,
+                                             Variable_List={"VPFS_WEIGHT": "9" * 200_000}))
+        job = self.stage.job("12.server")
+        assert job is not None
+        self.assertEqual(job.get("account", ""), "")
         self.assertEqual(self.pbs("end"), "")
 
     def test_only_the_mother_superior_of_pbs_speaks(self) -> None:

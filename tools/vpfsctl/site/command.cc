@@ -122,13 +122,14 @@ Result<Envelope> job_start(const Command& command, const Names& names) {
   Result<std::vector<std::string>> clients = split_clients(command.clients);
   if (!clients) return fail("--clients: " + clients.error().message);
   for (std::string& client : *clients) job.add_clients(std::move(client));
-  job.set_account(command.account);
   if (!command.time_limit.empty()) {
     const Result<std::uint64_t> seconds = parse_time_limit(command.time_limit);
     if (!seconds) return fail("--time-limit: " + seconds.error().message);
     job.set_time_limit_seconds(*seconds);
   }
-  for (std::string& word : job_words(command).words) job.add_words(std::move(word));
+  JobWords asked = job_words(command);
+  job.set_account(std::move(asked.account));
+  for (std::string& word : asked.words) job.add_words(std::move(word));
   return request;
 }
 

@@ -40,6 +40,14 @@ void put(std::vector<std::string>& words, std::string word) {
   }
 }
 
+// What stages take.
+constexpr std::size_t kLongestAccount = 128;
+
+bool may_be_account(std::string_view text) {
+  return text.size() <= kLongestAccount &&
+         std::ranges::all_of(text, [](char each) { return each >= ' ' && each <= '~'; });
+}
+
 const ProxyAnswer* first_refusal(const std::vector<ProxyAnswer>& answers) {
   const auto found = std::ranges::find_if(answers, [](const ProxyAnswer& answer) {
     return answer.outcome == Outcome::refused && !answer.forgiven;
@@ -50,7 +58,14 @@ const ProxyAnswer* first_refusal(const std::vector<ProxyAnswer>& answers) {
 }  // namespace
 
 JobWords job_words(const Command& command) {
-  JobWords made = {.words = command.words, .warnings = {}};
+  JobWords made = {.words = command.words, .account = command.account, .warnings = {}};
+  if (!may_be_account(command.account)) {
+    made.account.clear();
+    made.warnings.push_back(
+        fmt::format("--account {}: expected at most {} characters of printable ASCII; it is left "
+                    "out",
+                    one_short_line(command.account, 60), kLongestAccount));
+  }
   if (command.wishes.empty()) return made;
   const Result<wishes::Bounds> bounds = wishes::Bounds::parse(command.bounds);
   if (!bounds) {

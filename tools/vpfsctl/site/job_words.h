@@ -10,14 +10,16 @@
 
 namespace vpfs::ctl {
 
-// The words of the rule that a job gets.
+// The words of the rule that a job gets, and its account.
 struct JobWords {
   std::vector<std::string> words;
-  std::vector<std::string> warnings;  // wishes that were left out, and why
+  std::string account;
+  std::vector<std::string> warnings;  // what was left out, and why
 };
 
 // The words of the command line, and the wishes within the bounds in place of words of the same
-// name. No wish is an error: a job is registered whatever its user has asked for.
+// name. Neither a wish nor an account is an error: a job is registered whatever its user has asked
+// for, and some batch systems let users name any account.
 [[nodiscard]] JobWords job_words(const Command& command);
 
 // Asks, and if that is refused asks again without the wishes, which the policy of a stage may not

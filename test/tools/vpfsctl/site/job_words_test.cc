@@ -57,6 +57,19 @@ TEST(JobWords, WhatIsNotAWishIsLeftOutWithAWarning) {
   }
 }
 
+TEST(JobWords, AnAccountThatStagesWouldRefuseIsLeftOut) {
+  Command command = job_with({});
+  for (const std::string& account :
+       {std::string(129, 'a'), std::string("a\nb"), std::string("é")}) {
+    command.account = account;
+    EXPECT_EQ(request_of_job(command).job().account(), "");
+    EXPECT_THAT(job_words(command).warnings, ElementsAre(HasSubstr("--account ")));
+  }
+  command.account = std::string(128, 'a');
+  EXPECT_EQ(request_of_job(command).job().account(), command.account);
+  EXPECT_THAT(job_words(command).warnings, IsEmpty());
+}
+
 TEST(JobWords, MistypedBoundsAllowNoWishAndTheJobIsRegistered) {
   Command command = job_with({"weight=4"}, {"class=batch"});
   command.bounds = "weight=1-8";
