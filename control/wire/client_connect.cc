@@ -141,7 +141,8 @@ net::Task<Connected> connect_host(std::string host, std::vector<net::Endpoint> e
 net::Task<Connected> connect_port(PortAddress address, ClientOptions options,
                                   std::vector<net::Endpoint> known) {
   if (!address.is_unix() && options.tls == nullptr) {
-    co_return std::unexpected("TCP needs a certificate, its key and the CA's certificate");
+    co_return std::unexpected(
+        "TCP needs a certificate, its key and the CA's certificate: --certificate, --key and --ca");
   }
   auto socket = co_await connect_socket(address, options, std::move(known));
   VPFS_CO_TRY(socket);

@@ -43,4 +43,8 @@ bool has_ended(const LoadProcess& owner) {
   return owner.host == this_owner().host && ::kill(owner.pid, 0) != 0 && errno == ESRCH;
 }
 
+bool is_running(const LoadProcess& owner) {
+  return owner.host == this_owner().host && !has_ended(owner);
+}
+
 }  // namespace vpfs::load

@@ -20,7 +20,8 @@ struct LoadProcess {
 [[nodiscard]] std::string owner_text(const LoadProcess& owner);
 [[nodiscard]] std::optional<LoadProcess> parse_owner(std::string_view text);
 
-// Whether the process is known to have ended. One of another host is not.
+// Whether the process is known to have ended, or to run. One of another host is neither.
 [[nodiscard]] bool has_ended(const LoadProcess& owner);
+[[nodiscard]] bool is_running(const LoadProcess& owner);
 
 }  // namespace vpfs::load

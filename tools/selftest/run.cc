@@ -231,9 +231,16 @@ Result<Record> run(const Settings& settings, TestedProxy& proxy, const Means& me
   return Run(settings, proxy, means).all();
 }
 
-Result<std::size_t> end_rules(TestedProxy& proxy) {
+Result<std::size_t> end_rules(TestedProxy& proxy,
+                              const std::function<bool(const LoadProcess&)>& is_running) {
   const Result<ProxyState> state = proxy.state();
   VPFS_TRY(state);
+  for (const LiveRule& rule : state->rules) {
+    const std::optional<LoadProcess> owner = owner_of(rule.condition);
+    if (!owner || !is_running(*owner)) continue;
+    return fail(fmt::format("a self-test runs here, process {} of {}: end it first, as by kill {}",
+                            owner->pid, owner->host, owner->pid));
+  }
   for (const LiveRule& rule : state->rules) VPFS_TRY(proxy.stop_rule(rule.name));
   return state->rules.size();
 }

@@ -41,7 +41,9 @@ struct Record {
 // An error is one line for people.
 [[nodiscard]] Result<Record> run(const Settings& settings, TestedProxy& proxy, const Means& means);
 
-// Ends the rules of all self-tests at this proxy, whoever started them. Returns how many.
-[[nodiscard]] Result<std::size_t> end_rules(TestedProxy& proxy);
+// Ends the rules of all self-tests at this proxy, whoever started them, and returns how many. It
+// refuses, and ends none, if the process of one `is_running`.
+[[nodiscard]] Result<std::size_t> end_rules(
+    TestedProxy& proxy, const std::function<bool(const LoadProcess&)>& is_running);
 
 }  // namespace vpfs::selftest

@@ -170,7 +170,7 @@ class Signals {
 ExitCode clean(const selftest::Settings& settings, AskedProxy& proxy) {
   const Result<ProxyState> state = proxy.state();
   if (!state) return failed(state.error().message, proxy.code());
-  const Result<std::size_t> rules = selftest::end_rules(proxy);
+  const Result<std::size_t> rules = selftest::end_rules(proxy, load::is_running);
   if (!rules) return failed(rules.error().message);
   selftest::Phase phase;
   phase.weights = {1, 1};

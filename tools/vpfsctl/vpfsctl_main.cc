@@ -360,6 +360,13 @@ int run(int argc, char** argv) {
   if (const char* environment = std::getenv("VPFS_PROXY")) {
     settings.targets.environment = environment;
   }
+  for (const auto& [name, file] : {std::pair("VPFS_CERTIFICATE", &settings.tls.certificate),
+                                   {"VPFS_KEY", &settings.tls.key},
+                                   {"VPFS_CA", &settings.tls.ca}}) {
+    if (const char* environment = std::getenv(name); environment != nullptr && file->empty()) {
+      *file = environment;
+    }
+  }
   const vpfs::ctl::TargetOptions& targets = settings.targets;
   const bool names_proxies = !targets.proxies.empty() || targets.all || !targets.file.empty();
   if (const char* environment = std::getenv("VPFS_COORDINATOR");

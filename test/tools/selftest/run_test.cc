@@ -294,8 +294,18 @@ TEST_F(SelftestRun, APolicyWithoutSharesIsMeasuredAllTheSame) {
 
 TEST_F(SelftestRun, CleaningEndsTheRulesOfAll) {
   proxy.rules = {{"vpfs-selftest-a", {}}, {"vpfs-selftest-b", {}}};
-  EXPECT_EQ(end_rules(proxy).value_or(0), 2U);
+  EXPECT_EQ(end_rules(proxy, [](const LoadProcess&) { return true; }).value_or(0), 2U);
   EXPECT_THAT(proxy.rules, IsEmpty());
+}
+
+TEST_F(SelftestRun, CleaningLeavesASelfTestThatRuns) {
+  const std::string ours = fmt::format("jobid={}", to_value({.host = "here", .pid = 7}));
+  proxy.rules = {{"vpfs-selftest-a", {}}, {"vpfs-selftest-b", {ours, {}}}};
+  const auto runs = [](const LoadProcess& owner) { return owner.pid == 7; };
+  const auto left = end_rules(proxy, runs);
+  ASSERT_FALSE(left);
+  EXPECT_THAT(left.error().message, HasSubstr("process 7 of here"));
+  EXPECT_THAT(proxy.rules, SizeIs(2));
 }
 
 TEST_F(SelftestRun, AnotherServersFilesHaveOtherNames) {

@@ -168,6 +168,9 @@ TEST(Vpfsctl, AMistakeOnTheCommandLineExitsWithTwoAndAsksNoProxy) {
     EXPECT_EQ(object["error"]["code"], "usage");
     EXPECT_THAT(object["error"]["text"].get<std::string>(), HasSubstr(message));
   }
+  const Outcome partly =
+      vpfsctl({"reload"}, {{"VPFS_PROXY", proxies.socket(0)}, {"VPFS_CA", "ca.pem"}});
+  EXPECT_THAT(partly.errors, HasSubstr("--certificate, --key and --ca belong together"));
   EXPECT_THAT(proxies.asked(0), IsEmpty());
 }
 
