@@ -231,6 +231,7 @@ Result<void> Proxy::take_on(control::Predecessor::Everything all) {
     if (each.descriptors.size() != 2) return fail("a connection came without its descriptors");
     VPFS_TRY(workers_[next_worker_]->take(each.state, std::move(each.descriptors[0]),
                                           std::move(each.descriptors[1])));
+    each.state = SavedState();  // held requests may be much
     next_worker_ = (next_worker_ + 1) % workers_.size();
   }
   // Requests queue up in the order of their arrival, whichever worker has them.

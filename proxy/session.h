@@ -45,6 +45,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] std::optional<SavedState> pack();
   void unpack();
   [[nodiscard]] bool packed() const { return packed_; }
+  [[nodiscard]] std::size_t held_requests() const { return held_requests_; }
+  [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
   // Takes the place of start() and restore(): the session is as another one was that was at rest
   // when its process ended. It moves nothing until unpack().
   [[nodiscard]] Result<void> restore_kept(const SavedState& from);

@@ -30,6 +30,13 @@ namespace vpfs::proxy {
 
 class Session;
 
+// What a worker packs at most of held requests while nothing is dispatched, so that clients which
+// hold very much cannot make hand-overs fail.
+struct PackBudget {
+  std::uint64_t bytes = std::uint64_t{64} << 20;
+  std::uint64_t requests = 100'000;
+};
+
 // One thread of the proxy: its sessions, their buffers and their dealings with the dispatcher. It
 // has an event loop of its own: a wait for all sockets, for what other threads post, and for one
 // deadline. Before it sleeps it may poll (BusyPoll). Only the constructor, run() and the methods
@@ -64,7 +71,8 @@ class Worker {
   using PackDone = std::function<void(std::vector<Packed> packed)>;
   // Takes what the dispatcher has released before it froze.
   void take_released(std::function<void()> done);
-  void pack(PackDone done);
+  // Sessions beyond the budget are left out.
+  void pack(PackDone done, PackBudget budget = {});
   // Packed sessions go on here.
   void unpack(std::function<void()> done);
   // Packed sessions are another process's from now on; others are sent off later (send_off()), each

@@ -121,7 +121,7 @@ Result<void> HandoverChannel::send(HandoverKind kind, const SavedState& state,
 
 // Reads all of it. Descriptors come with the first byte of a message.
 Result<void> HandoverChannel::read(void* to, std::size_t size, TimePoint deadline,
-                                   std::vector<net::Descriptor>* descriptors) {
+                                   HandoverMessage* with_descriptors) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control = {};
   for (std::size_t done = 0; done < size;) {
     iovec part = {.iov_base = static_cast<char*>(to) + done, .iov_len = size - done};
@@ -147,12 +147,11 @@ Result<void> HandoverChannel::read(void* to, std::size_t size, TimePoint deadlin
         int descriptor = -1;
         std::memcpy(&descriptor, CMSG_DATA(each) + at, sizeof descriptor);
         net::Descriptor owned(descriptor);
-        if (descriptors != nullptr) descriptors->push_back(std::move(owned));
+        if (with_descriptors != nullptr) with_descriptors->descriptors.push_back(std::move(owned));
       }
     }
-    if ((message.msg_flags & MSG_CTRUNC) != 0) {
-      return fail("descriptors do not arrive: this process may have too few (limit of open files)",
-                  std::make_error_code(std::errc::too_many_files_open));
+    if ((message.msg_flags & MSG_CTRUNC) != 0 && with_descriptors != nullptr) {
+      with_descriptors->lacks_descriptors = true;
     }
     done += static_cast<std::size_t>(received);
   }
@@ -160,10 +159,17 @@ Result<void> HandoverChannel::read(void* to, std::size_t size, TimePoint deadlin
 }
 
 Result<HandoverMessage> HandoverChannel::receive(Duration patience) {
+  Result<HandoverMessage> message = receive_some(patience);
+  if (!message || !message->lacks_descriptors) return message;
+  return fail("descriptors do not arrive: this process may have too few (limit of open files)",
+              std::make_error_code(std::errc::too_many_files_open));
+}
+
+Result<HandoverMessage> HandoverChannel::receive_some(Duration patience) {
   const TimePoint deadline = time_now() + patience;
   HandoverMessage message;
   Header header;
-  VPFS_TRY(read(&header, sizeof header, deadline, &message.descriptors));
+  VPFS_TRY(read(&header, sizeof header, deadline, &message));
   if (header.magic != kMagic || header.size > kMostBytes) {
     return fail("the other program does not speak the protocol of hand-overs");
   }

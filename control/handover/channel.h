@@ -32,6 +32,7 @@ struct HandoverMessage {
   HandoverKind kind = HandoverKind::failed;
   SavedState state;
   std::vector<net::Descriptor> descriptors;
+  bool lacks_descriptors = false;  // this process may have no more
 };
 
 // Both sides speak this version alone so far.
@@ -53,8 +54,10 @@ class HandoverChannel {
   [[nodiscard]] Result<void> send(HandoverKind kind, const SavedState& state, Duration patience) {
     return send(kind, state, {}, patience);
   }
-  // An error too if the peer has failed() or refused: its text.
+  // An error too if the peer has failed() or refused: its text; and if descriptors are lacking.
   [[nodiscard]] Result<HandoverMessage> receive(Duration patience);
+  // The same, but a message may lack descriptors.
+  [[nodiscard]] Result<HandoverMessage> receive_some(Duration patience);
   // Whether something can be received, or the peer has gone, within `patience`.
   [[nodiscard]] bool is_readable(Duration patience);
 
@@ -70,7 +73,7 @@ class HandoverChannel {
   struct Header;
   [[nodiscard]] Result<void> wait(short events, TimePoint deadline);
   [[nodiscard]] Result<void> read(void* to, std::size_t size, TimePoint deadline,
-                                  std::vector<net::Descriptor>* descriptors);
+                                  HandoverMessage* with_descriptors);
 
   net::Descriptor socket_;
 };

@@ -164,14 +164,16 @@ class Giver {
   // Nothing is dispatched meanwhile, so one deadline holds for all of it.
   Result<void> give_packed(TimePoint end) {
     const auto left = [end] { return std::max(end - now(), Duration::zero()); };
-    const Result<std::vector<PackedParcel>> packed = program_.pack();
+    Result<std::vector<PackedParcel>> packed = program_.pack();
     VPFS_TRY(packed);
-    for (const PackedParcel& each : *packed) {
+    for (PackedParcel& each : *packed) {
       VPFS_TRY(channel_.send(HandoverKind::parcel, each.state, each.descriptors, left()));
+      each.state = SavedState();  // held requests may be much
     }
-    SavedState state = program_.state();
-    state.set("connections", std::uint64_t{packed->size()});
-    VPFS_TRY(channel_.send(HandoverKind::state, state, left()));
+    Result<SavedState> state = program_.state(end);
+    VPFS_TRY(state);
+    state->set("connections", std::uint64_t{packed->size()});
+    VPFS_TRY(channel_.send(HandoverKind::state, *state, left()));
     VPFS_TRY(await(HandoverKind::taken, left(), "to take everything on"));
     done_.parcels = packed->size();
     return channel_.send(HandoverKind::go, {}, kAnswer);

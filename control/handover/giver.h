@@ -54,8 +54,8 @@ class GivingProgram {
   [[nodiscard]] virtual std::size_t outstanding() = 0;
   // An error ends the hand-over.
   [[nodiscard]] virtual Result<std::vector<PackedParcel>> pack() = 0;
-  // What is known besides, after pack().
-  [[nodiscard]] virtual SavedState state() = 0;
+  // What is known besides, after pack(). An error ends the hand-over: it cannot be known by `end`.
+  [[nodiscard]] virtual Result<SavedState> state(TimePoint end) = 0;
   virtual void thaw() = 0;
   // "": the hand-over may go on. Otherwise why it must end.
   [[nodiscard]] virtual std::string why_not() = 0;

@@ -145,7 +145,7 @@ void Successor::ended(const Result<HandedOver>& outcome) {
   tell(fail(line));
 }
 
-void Successor::on_main(const std::function<void()>& what) {
+bool Successor::on_main(const std::function<void()>& what, TimePoint deadline) {
   struct Shared {
     std::mutex mutex;
     std::condition_variable done_now;
@@ -161,8 +161,10 @@ void Successor::on_main(const std::function<void()>& what) {
     shared->done_now.notify_all();
   });
   std::unique_lock lock(shared->mutex);
-  while (!shared->done && !stopping_) shared->done_now.wait_for(lock, kBetweenLooks);
+  const auto may_wait = [&] { return !stopping_ && parts_.clock.now() < deadline; };
+  while (!shared->done && may_wait()) shared->done_now.wait_for(lock, kBetweenLooks);
   shared->given_up = true;
+  return shared->done;
 }
 
 void Successor::start_program(const std::string& binary, std::span<const std::string> arguments,

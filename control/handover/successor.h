@@ -62,9 +62,10 @@ class Successor {
   [[nodiscard]] bool has_left() const { return has_left_; }
   // The program ends: the thread of the hand-over should not wait. Any thread.
   [[nodiscard]] bool stopping() const { return stopping_; }
-  // From the thread of the hand-over: runs it on the main thread, and waits until it is done, or
-  // the program ends.
-  void on_main(const std::function<void()>& what);
+  // From the thread of the hand-over: runs it on the main thread, and waits until it is done, the
+  // program ends, or the deadline has passed, since that thread may wait for a disk. Returns
+  // whether it has run; otherwise it never will.
+  bool on_main(const std::function<void()>& what, TimePoint deadline = kNever);
 
  private:
   void accepted(net::UnixSocket socket);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "base/result.h"
@@ -17,6 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kAnswered = 5s;
+// The process before goes on meanwhile, and a mount first copies what it knows.
+constexpr Duration kOffered = 30s;
 // What the other process takes beside restart.patience.
 constexpr Duration kMore = 10s;
 // How long it may take to say `go`, which is all that it does then.
@@ -47,7 +50,7 @@ Result<Predecessor> Predecessor::meet(const std::string& socket) {
   hello.set("most", kHandoverVersion);
   hello.set("program", std::string(version()));
   VPFS_TRY(made.channel_.send(HandoverKind::hello, hello, kAnswered));
-  Result<HandoverMessage> offer = made.channel_.receive(kAnswered);
+  Result<HandoverMessage> offer = made.channel_.receive(kOffered);
   VPFS_TRY(offer);
   const SavedState::Values& names = offer->state.list("descriptors");
   if (offer->kind != HandoverKind::belongings || names.size() != offer->descriptors.size()) {
@@ -126,15 +129,20 @@ void Predecessor::receive_the_rest(Later later) {
   rest_ = std::jthread([this, later = std::move(later)](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       if (!channel_.is_readable(kBetweenReads)) continue;
-      Result<HandoverMessage> message = channel_.receive(kAnswered);
+      Result<HandoverMessage> message = channel_.receive_some(kAnswered);
       if (!message) {
         // The other side would go on sending, and those connections would hang.
+        spdlog::warn("the process before hands over no more: {}", message.error().message);
         channel_.close();
         return later.end(false);
       }
       if (message->kind == HandoverKind::end) return later.end(true);
       if (message->kind == HandoverKind::load) later.changes(message->state);
       if (message->kind != HandoverKind::parcel) continue;
+      if (message->lacks_descriptors) {
+        spdlog::error("a part of the process before is lost: this one may have no more open files");
+        continue;
+      }
       later.parcel(
           {.state = std::move(message->state), .descriptors = std::move(message->descriptors)});
     }

@@ -108,6 +108,7 @@ void Host::run() {
   }
   handed_.reset();
   inherited_ = nullptr;
+  status_lock_.name_holder();
   if (const Result<void> started = control_.start(); !started) {
     spdlog::error("control port: {}", started.error().message);
   }
@@ -227,7 +228,8 @@ void Host::describe(StatsReply& reply) const {
 
 void Host::write_status() {
   const std::string& path = config().status_file;
-  if (path.empty() || hand_ == Hand::left) return;
+  // What is handed over is not changed, and a status file may be on a mount that stands still.
+  if (path.empty() || hand_ != Hand::none) return;
   const Result<void> written = write_status_file(path, status());
   // A full disk is logged once, and once more when it has room.
   if (!written && !status_failed_) spdlog::error("{}", written.error().message);

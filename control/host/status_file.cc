@@ -70,10 +70,8 @@ Result<StatusLock> StatusLock::take(const std::string& status_file, const Progra
   StatusLock lock;
   VPFS_TRY(check_place(status_file));
   lock.file_ = net::Inherited::take_from(inherited, kName).release();
-  if (lock.is_of(status_file)) {
-    write_holder(lock.file_);
-    return lock;
-  }
+  // The process before may go on, so it stays the holder until name_holder().
+  if (lock.is_of(status_file)) return lock;
   lock = StatusLock();
   Result<int> opened = open_regular_file(path, O_RDWR | O_CREAT, 0644);
   // A file that another user left serves as well.
@@ -93,6 +91,10 @@ Result<StatusLock> StatusLock::take(const std::string& status_file, const Progra
                  name.role, status_file, std::error_code(errno, std::system_category()).message());
   }
   return lock;
+}
+
+void StatusLock::name_holder() const {
+  if (file_ >= 0) write_holder(file_);
 }
 
 StatusLock::~StatusLock() {

@@ -17,13 +17,17 @@ class StatusLock {
                                                const ProgramName& name) {
     return take(status_file, name, nullptr);
   }
-  // The same where the process before may have given its lock.
+  // The same where the process before may have given its lock. Then name_holder() follows once this
+  // process is in charge.
   [[nodiscard]] static Result<StatusLock> take(const std::string& status_file,
                                                const ProgramName& name, net::Inherited* inherited);
   StatusLock() = default;
   ~StatusLock();
   StatusLock(StatusLock&& other) noexcept;
   StatusLock& operator=(StatusLock&& other) noexcept;
+
+  // Writes into the lock that this process has it, for the errors of others.
+  void name_holder() const;
 
   // Whether this is the lock of `status_file`, whatever its name there is.
   [[nodiscard]] bool is_of(const std::string& status_file) const;

@@ -97,9 +97,11 @@ Result<std::vector<PackedParcel>> GivingProxy::pack() {
   return std::move(all->second);
 }
 
-SavedState GivingProxy::state() {
+Result<SavedState> GivingProxy::state(TimePoint end) {
   SavedState state;
-  successor_.on_main([&] { parts_.host.save(state); });
+  if (!successor_.on_main([&] { parts_.host.save(state); }, end)) {
+    return fail("the main thread is busy, as with a disk that does not answer");
+  }
   state.add_list("proxy").push_back(parts_.shared.save_counters());
   SavedState stage;
   parts_.dispatcher.inspect(parts_.clock.now(),

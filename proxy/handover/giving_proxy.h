@@ -56,7 +56,7 @@ class GivingProxy final : private control::GivingProgram {
   void freeze() override;
   [[nodiscard]] std::size_t outstanding() override;
   [[nodiscard]] Result<std::vector<control::PackedParcel>> pack() override;
-  [[nodiscard]] SavedState state() override;
+  [[nodiscard]] Result<SavedState> state(TimePoint end) override;
   void thaw() override;
   [[nodiscard]] std::string why_not() override;
   void leave(const control::HandedOver& done) override;

@@ -11,9 +11,6 @@
 namespace vpfs::proxy {
 namespace {
 
-// What a pump keeps at most.
-constexpr std::size_t kMostUnparsed = std::size_t{256} * 1024;
-
 std::string text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -119,9 +116,6 @@ Result<void> Session::restore(const SavedState& from) {
   if (from.number("has_joined") != 0) join_client();
   Pump::Rest to_server = rest_of(from.child("to_server"));
   Pump::Rest to_client = rest_of(from.child("to_client"));
-  if (std::max(to_server.unparsed.size(), to_client.unparsed.size()) > kMostUnparsed) {
-    return fail("a connection has more unread bytes than a proxy keeps");
-  }
   to_server_.begin_with(std::move(to_server));
   to_client_.begin_with(std::move(to_client));
   timeout_known_ = false;
@@ -131,11 +125,20 @@ Result<void> Session::restore(const SavedState& from) {
 
 // The requests are shown to the conversation as they came.
 Result<void> Session::restore_held(const SavedState& from) {
+  std::vector<std::byte> wait;  // for answers, with new settings that do not hold so many
   for (const SavedState& each : from.list("held")) {
     const std::vector<std::byte> message = bytes_of(each.text("message"));
+    if (!wait.empty()) {
+      wait.insert(wait.end(), message.begin(), message.end());
+      continue;
+    }
     const Step step = conversation_->next(Sender::client, message);
     TimePoint arrival = {};
     saved_state::assign(arrival, each.number("arrival"));
+    if (step.action == Step::Action::wait) {
+      wait = message;
+      continue;
+    }
     if (step.size != message.size()) {
       return fail("a held request is not a whole message of the protocol");
     }
@@ -148,6 +151,7 @@ Result<void> Session::restore_held(const SavedState& from) {
     }
     if (closing_) return fail("a held request uses the tag of another one");
   }
+  to_server_.put_back(wait);
   return {};
 }
 

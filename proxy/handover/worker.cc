@@ -22,13 +22,18 @@ void Worker::take_released(std::function<void()> done) {
   });
 }
 
-void Worker::pack(PackDone done) {
-  mailbox_.post([this, done = std::move(done)] {
+void Worker::pack(PackDone done, PackBudget budget) {
+  mailbox_.post([this, done = std::move(done), left = budget]() mutable {
     const PumpThread::Event event(pump_thread_);
     std::vector<Packed> packed;
     packed.reserve(sessions_.size());
     for (const std::shared_ptr<Session>& session : sessions_) {
+      const PackBudget held = {.bytes = session->held_bytes(),
+                               .requests = session->held_requests()};
+      if (held.bytes > left.bytes || held.requests > left.requests) continue;
       if (std::optional<SavedState> state = session->pack()) {
+        left.bytes -= held.bytes;
+        left.requests -= held.requests;
         packed.push_back({.state = std::move(*state),
                           .descriptors = session->descriptors(),
                           .session = session});
@@ -87,12 +92,12 @@ std::shared_ptr<Session> Worker::add_session(net::Descriptor client, net::Descri
   const net::Endpoint endpoint = peer ? net::unmapped(*peer) : net::Endpoint();
   auto session = std::make_shared<Session>(*this, std::move(client), std::move(server), endpoint);
   sessions_.insert(session);
-  ++shared_.counters.connections_open;
   return session;
 }
 
 Result<void> Worker::take(const SavedState& state, net::Descriptor client, net::Descriptor server) {
   taking_ = true;
+  ++shared_.counters.connections_open;
   const PumpThread::Event event(pump_thread_);
   return add_session(std::move(client), std::move(server))->restore(state);
 }
@@ -101,6 +106,7 @@ void Worker::take_kept(const SavedState& state, net::Descriptor client, net::Des
   taking_ = true;
   const PumpThread::Event event(pump_thread_);
   const auto session = add_session(std::move(client), std::move(server));
+  ++shared_.counters.connections_open;
   ++shared_.counters.connections_total;
   const Result<void> restored = session->restore_kept(state);
   if (!restored) session->close(restored.error().message);
@@ -124,6 +130,8 @@ void Worker::take_late(SavedState state, net::Descriptor client, net::Descriptor
     net::Descriptor client;
     net::Descriptor server;
   };
+  // It is here from now on: the next process waits for it.
+  ++shared_.counters.connections_open;
   auto late = std::make_shared<Late>(Late{.state = std::move(state),
                                           .client = std::move(client),
                                           .server = std::move(server)});  // functions are copied

@@ -62,6 +62,11 @@ void Pump::begin_with(Rest rest) {
   waits_ = true;
 }
 
+void Pump::put_back(std::span<const std::byte> bytes) {
+  VPFS_ASSERT(waits_);
+  carry_.insert(carry_.begin(), bytes.begin(), bytes.end());
+}
+
 void Pump::flush() {
   if (stopped_) return;
   const bool may_write = !writing_ && !running_;

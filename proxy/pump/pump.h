@@ -70,6 +70,8 @@ class Pump {
   [[nodiscard]] Rest rest() const { return {.unparsed = carry_, .unsent = output_.queued()}; }
   // REQUIRES: nothing was moved yet. The next flush() goes on with it.
   void begin_with(Rest rest);
+  // Puts bytes in front of those that wait. REQUIRES: begin_with(), and no flush() since.
+  void put_back(std::span<const std::byte> bytes);
   // Has no further turn before the sockets tell something.
   void leave_turns();
 

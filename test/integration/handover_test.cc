@@ -102,6 +102,42 @@ TEST(Handover, AHeldRequestGoesAlongAndARequestAtTheServerKeepsItsSlot) {
   EXPECT_EQ(status["counters"]["ios_alive"], 0);
 }
 
+// More than may pass without an answer: the rest waits in the stream, as bytes that came later do.
+TEST(Handover, HeldMetadataGoAlongToSettingsThatDoNotHoldThem) {
+  constexpr orangefs::Tag kRequests = 1500;
+  FakeDataServer server;
+  ProxySettings settings = {.upstream = server.port(),
+                            .depth = 1,
+                            .scheduler = "schedule: [io, metadata]",
+                            .limits = "held_requests: 2000",
+                            .restart = "patience: 50 ms"};
+  ProxyProcess proxy(settings);
+  ProxiedLink busy = open_link(proxy, server);
+  ProxiedLink waiting = open_link(proxy, server);
+  ASSERT_TRUE(busy.client.send(io_request(1, {})));
+  ASSERT_TRUE(busy.server.receive());
+  for (orangefs::Tag tag = 1; tag <= kRequests; ++tag) {
+    ASSERT_TRUE(waiting.client.send(getattr_request(tag)));
+  }
+  ASSERT_TRUE(proxy.wait_for_queued(kRequests));
+  settings.scheduler = "schedule: [io]";
+  proxy.use_config(proxy.write_config(settings, "later.yaml"));
+  Process old = proxy.hand_over();
+  for (orangefs::Tag tag = 1; tag <= kRequests; ++tag) {
+    const auto request = waiting.server.receive();
+    ASSERT_TRUE(request) << tag;
+    ASSERT_EQ(request->bytes(), getattr_request(tag));
+    ASSERT_TRUE(waiting.server.send(getattr_response(tag)));
+    const auto answer = waiting.client.receive();
+    ASSERT_TRUE(answer) << tag;
+    ASSERT_EQ(answer->bytes(), getattr_response(tag));
+  }
+  ASSERT_TRUE(busy.server.send(io_response(1, 0)));
+  ASSERT_TRUE(busy.client.receive());
+  expect_end(old);
+  expect_relayed(waiting, 1);
+}
+
 TEST(Handover, AConnectionInMidMessageFollowsWhenTheMessageEnds) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .restart = "patience: 50 ms"});

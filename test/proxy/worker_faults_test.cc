@@ -230,6 +230,31 @@ TEST_F(WorkerFaults, AConnectionThatEndsDoesSoForEveryProcessThatHasItsSockets) 
   }
 }
 
+// It would make the pause of all others long. It follows by itself.
+TEST_F(WorkerFaults, AConnectionThatHoldsMoreThanTheBudgetIsPackedLater) {
+  dispatcher_.freeze(true);
+  Shared shared = connect();
+  give(shared, packed({read_of(1), read_of(2)}));
+  for (const PackBudget budget : {PackBudget{.bytes = 1}, PackBudget{.requests = 1}}) {
+    std::atomic<int> sessions = -1;
+    const auto count = [&](const auto& all) { sessions = static_cast<int>(all.size()); };
+    worker_.pack(count, budget);
+    ASSERT_TRUE(wait_until([&] { return sessions == 0; })) << sessions;
+  }
+  std::atomic<bool> has_left = false;
+  std::atomic<std::size_t> held = 0;
+  shared_.leaving = true;
+  worker_.leave_packed(
+      [&](const std::vector<Worker::Packed>& all) { held = all.at(0).state.list("held").size(); },
+      [&] { has_left = true; });
+  ASSERT_TRUE(wait_until([&] {
+    clock_.advance(1ms);
+    return has_left && held == 2;
+  }));
+  stop();
+  EXPECT_FALSE(shared.client.readable(0ms));
+}
+
 TEST_F(WorkerFaults, AProcessThatEndsLeavesWhatItHasPackedToAnother) {
   Shared shared = connect();
   give(shared, packed());

@@ -110,9 +110,11 @@ Result<std::vector<PackedParcel>> GivingMount::pack() {
   return parcels;
 }
 
-SavedState GivingMount::state() {
+Result<SavedState> GivingMount::state(TimePoint end) {
   SavedState state;
-  successor_.on_main([&] { parts_.host.save(state); });
+  if (!successor_.on_main([&] { parts_.host.save(state); }, end)) {
+    return fail("the main thread is busy, as with a disk that does not answer");
+  }
   packed_.set("jobs_not_registered", parts_.gate.jobs_not_registered());
   state.add_list("mount").push_back(std::move(packed_));
   SavedState stage;

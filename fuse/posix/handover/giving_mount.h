@@ -57,7 +57,7 @@ class GivingMount final : private control::GivingProgram {
   void freeze() override;
   [[nodiscard]] std::size_t outstanding() override;
   [[nodiscard]] Result<std::vector<control::PackedParcel>> pack() override;
-  [[nodiscard]] SavedState state() override;
+  [[nodiscard]] Result<SavedState> state(TimePoint end) override;
   void thaw() override;
   [[nodiscard]] std::string why_not() override;
   void leave(const control::HandedOver& done) override;
