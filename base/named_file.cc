@@ -77,7 +77,7 @@ std::optional<std::string> problem_of_writing(const std::string& file) {
                      error.message());
 }
 
-// Of a file that is made or replaced under this name.
+// What keeps a file from being made or replaced under this name.
 std::optional<std::string> problem_of_folder(const std::string& path) {
   const std::size_t end = path.rfind('/');
   if (end == std::string::npos || end == 0) return std::nullopt;

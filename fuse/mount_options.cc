@@ -101,7 +101,7 @@ Result<void> read_job(std::string_view value, ProcessJobs::Options& into) {
   } else if (value == "environment") {
     into.source = JobSource::environment;
   } else if (value != "auto") {
-    // Everything would belong to one job that nobody has.
+    // Mistyped, it would be one job to which everything belongs.
     if (const auto meant = nearest_word(value, kSources)) {
       return fail(fmt::format("'{}' is too near to '{}' for a job id", value, *meant));
     }

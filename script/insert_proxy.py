@@ -453,7 +453,7 @@ def parser_for(kind: Kind) -> argparse.ArgumentParser:
     parser.add_argument(
         "--anyway",
         action="store_true",
-        help="insert even if nothing listens at the proxy's port, or the interface is not there yet",
+        help="insert even if nothing listens at the proxy's port, or the interface is not there",
     )
     parser.set_defaults(act=insert, zones=None)
     return parser
@@ -463,7 +463,9 @@ def check_pairs(parser: argparse.ArgumentParser, redirects: Sequence[Redirect]) 
     servers = [each.server for each in redirects]
     for number in servers:
         if servers.count(number) > 1:
-            parser.error(f"port {number} is redirected twice: the second pair would count for nothing")
+            parser.error(
+                f"port {number} is redirected twice: the second pair would count for nothing"
+            )
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -228,7 +228,8 @@ void Host::describe(StatsReply& reply) const {
 
 void Host::write_status() {
   const std::string& path = config().status_file;
-  // What is handed over is not changed, and a status file may be on a mount that stands still.
+  // What is handed over is not changed, and the file may be on a mount that waits for its new
+  // process.
   if (path.empty() || hand_ != Hand::none) return;
   const Result<void> written = write_status_file(path, status());
   // A full disk is logged once, and once more when it has room.
