@@ -76,7 +76,8 @@ void HistoryKeeper::tick(StageGate& gate, TimePoint now, WallTime wall, std::uin
         .begin = std::min(last_wall_, wall), .end = wall, .length = now - last_, .rules = rules};
     std::vector<insight::Spell> ended;
     spells_.add(second, activities, ended);
-    kept_.ledger.add(std::move(ended), wall);
+    // A clock that is wrong for a moment ends the day of no entry.
+    kept_.ledger.add(std::move(ended), second.begin);
     kept_.history->add(second, activities);
   }
   kept_.file.keep(*kept_.history);

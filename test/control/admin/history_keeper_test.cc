@@ -112,6 +112,25 @@ TEST_F(HistoryKeeperTest, ATimeOfDayThatGoesBackLosesNothing) {
   for (const stage::HistorySpan& span : spans()) EXPECT_LE(span.begin, span.end);
 }
 
+TEST_F(HistoryKeeperTest, AClockThatIsAheadForAMomentDoesNotEmptyTheLedger) {
+  HistoryKeeper::Kept kept;
+  insight::Spell spell;
+  spell.end = at(0);
+  kept.ledger.add({spell}, at(0));
+  HistoryKeeper keeper(std::move(kept));
+  const auto tick_at = [&](std::int64_t wall) {
+    gate_.advance(seconds(1));
+    keeper.tick(gate_, gate_.now(), at(wall), 1, config_);
+    return keeper.ledger().spells().size();
+  };
+  constexpr std::int64_t kNextDay = 90'000;
+  for (const std::int64_t wall : {std::int64_t{0}, std::int64_t{1}, kNextDay, std::int64_t{3}}) {
+    EXPECT_EQ(tick_at(wall), 1U) << wall;
+  }
+  (void)tick_at(kNextDay);
+  EXPECT_EQ(tick_at(kNextDay + 1), 0U);
+}
+
 // Two jobs that always have requests queued, with weights of 9 and 1.
 class SharesOf : public ::testing::Test {
  protected:
