@@ -103,21 +103,15 @@ TEST_P(MountStart, ItsHelperInheritsNoSocketOfTheProgram) {
   mount.stop();
 }
 
-TEST_P(MountStart, ItsOwnFilesHaveTheModesOfItsUmask) {
-  const MountSite site(GetParam());
+using MountOfADirectory = MountTest;
+
+TEST_F(MountOfADirectory, ItsOwnFilesHaveTheModesOfItsUmask) {
   const TemporaryDirectory folder;
   const std::string log = folder.path() / "mount.log";
-  MountProcess::Settings settings = site.settings();
-  if (!is_orangefs()) settings.config = "mount: {status_file: '{status_file}'}\n";
-  settings.options.push_back("log=" + log);
-  settings.wrapper = {"sh", "-c", "umask 027; exec \"$@\"", "sh"};
-  MountProcess mount(settings);
-  std::vector<fs::path> files = {log};
-  if (!is_orangefs()) {
-    (void)mount.status();
-    files.push_back(mount.scratch() / "status.json");
-  }
-  for (const fs::path& file : files) {
+  MountProcess mount({.config = "mount: {status_file: '{status_file}', log: '" + log + "'}\n",
+                      .wrapper = {"sh", "-c", "umask 027; exec \"$@\"", "sh"}});
+  (void)mount.status();
+  for (const fs::path& file : {fs::path(log), mount.scratch() / "status.json"}) {
     EXPECT_EQ(fs::status(file).permissions(), fs::perms(0640)) << file;
   }
   mount.stop();
