@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <utility>
+
+#include "base/wide.h"
 
 namespace vpfs {
 namespace {
@@ -54,11 +57,17 @@ void LatencyHistogram::check_buckets() {
   if (!fits) clear();
 }
 
+void LatencyHistogram::carry() {
+  earlier_ += whole_microseconds(sum_);
+  sum_ %= 1000;
+}
+
 void LatencyHistogram::record(Duration latency) {
   latency = std::max(latency, Duration::zero());
   ++count_of(index_of(latency));
   ++count_;
-  sum_ += latency;
+  sum_ += static_cast<std::uint64_t>(latency.count());
+  if (sum_ >= kMostSum) carry();
   max_ = std::max(max_, latency);
 }
 
@@ -68,6 +77,8 @@ void LatencyHistogram::merge(const LatencyHistogram& other) {
   }
   count_ += other.count_;
   sum_ += other.sum_;
+  earlier_ += other.earlier_;
+  if (sum_ >= kMostSum) carry();
   max_ = std::max(max_, other.max_);
 }
 
@@ -86,7 +97,9 @@ Duration LatencyHistogram::quantile(double q) const {
 }
 
 Duration LatencyHistogram::mean() const {
-  return count_ == 0 ? Duration::zero() : sum_ / static_cast<std::int64_t>(count_);
+  if (count_ == 0) return Duration::zero();
+  const Wide mean = (Wide{earlier_.count()} * 1000 + sum_) / count_;
+  return Duration(static_cast<std::int64_t>(std::min<Wide>(mean, INT64_MAX)));
 }
 
 std::vector<LatencyHistogram::Bucket> LatencyHistogram::buckets() const {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "schedulers/loans.h"
 #include "schedulers/request.h"
 #include "stage/place.h"
@@ -30,8 +31,8 @@ struct HistoryReading {
   Cost cost_done = 0;
   Cost elsewhere = 0;             // done by other stages, as a coordinator says
   std::uint64_t unscheduled = 0;  // requests
-  Duration waited = {};           // of all requests that were sent
-  Duration served = {};           // of those that ended
+  LongDuration waited = {};       // of all requests that were sent
+  LongDuration served = {};       // of those that ended
   HoldTimes held;
   Loans loans;
   Duration slow_client = {};

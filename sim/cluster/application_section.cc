@@ -57,12 +57,16 @@ void read_range(ConfigReader& reader, const char* key, std::uint32_t* least, std
   *most = static_cast<std::uint32_t>(wide_most);
 }
 
-void read_tasks(ConfigReader& reader, std::uint64_t nodes, ClusterApplication& application) {
+void read_tasks(ConfigReader& reader, const ClusterDefaults& defaults,
+                ClusterApplication& application) {
+  const std::uint64_t nodes = defaults.nodes;
   Profile& least = application.least;
   Profile& most = application.most;
   read_range(reader, "tasks", &least.tasks, &most.tasks, kMostTasks);
   if (nodes > 0 && most.tasks > nodes) {
     reader.report("tasks", fmt::format("is {}, but the cluster has {} nodes", most.tasks, nodes));
+  } else if (defaults.needs_others && most.tasks == nodes) {
+    reader.report("tasks", "is all nodes, and place: external needs others");
   }
   application.all_do_io = !reader.has("io_tasks");
   least.io_tasks = read_number(reader, "io_tasks", least.tasks, 0, least.tasks);
@@ -114,7 +118,7 @@ void read_profile(ConfigReader& reader, const ClusterDefaults& defaults,
   least.memory_percent = defaults.memory_percent;
   least.remote_percent = defaults.remote_percent;
   read_percent(reader, "memory_percent", &least.memory_percent);
-  read_percent(reader, "remote_percent", &least.remote_percent);
+  read_remote_percent(reader, defaults.has_remote, &least.remote_percent);
   reader.get("compute_time", &least.compute_time, 0ns, kLongestPhase);
   read_word(reader, "pattern", &least.pattern, kPatternWords);
   read_word(reader, "sizes", &least.sizes, kSizeWords);
@@ -122,7 +126,7 @@ void read_profile(ConfigReader& reader, const ClusterDefaults& defaults,
   least.least_io_percent = read_number(reader, "least_io_percent", 100, 1, 100);
   reader.get("lockstep", &least.lockstep);
   most = least;
-  read_tasks(reader, defaults.nodes, application);
+  read_tasks(reader, defaults, application);
   read_range(reader, "steps", &least.steps, &most.steps, kMostSteps);
   read_parts(reader, least);
   read_sizes(reader, least, most);
@@ -149,7 +153,11 @@ ClusterApplication read_application(ConfigReader& reader, const ClusterDefaults&
   reader.require("name");
   reader.get("name", &application.name);
   read_arrivals(reader, application);
-  if (defaults.backfills) reader.require("wall_time");
+  if (defaults.backfills) {
+    reader.require("wall_time");
+  } else if (reader.has("wall_time")) {
+    reader.report("wall_time", "is for queue: backfill");
+  }
   reader.get("wall_time", &application.wall_time, 0ns, kLongestPhase);
   read_profile(reader, defaults, application);
   return application;
@@ -177,6 +185,13 @@ Profile ClusterApplication::draw(Random& random) const {
 
 void read_percent(ConfigReader& reader, const char* key, std::uint32_t* percent) {
   *percent = read_number(reader, key, *percent, 0, 100);
+}
+
+void read_remote_percent(ConfigReader& reader, bool has_remote, std::uint32_t* percent) {
+  if (!has_remote && reader.has("remote_percent")) {
+    reader.report("remote_percent", "is not for place: cache or central");
+  }
+  read_percent(reader, "remote_percent", percent);
 }
 
 std::vector<ClusterApplication> read_cluster_applications(ConfigReader& reader,

@@ -31,8 +31,10 @@ struct ClusterApplication {
 
 // What applications are read with.
 struct ClusterDefaults {
-  std::uint64_t nodes = 0;  // of the cluster; 0: not known because of a mistake
-  bool backfills = false;   // so each needs a wall time
+  std::uint64_t nodes = 0;    // of the cluster; 0: not known because of a mistake
+  bool backfills = false;     // so each needs a wall time
+  bool has_remote = true;     // `remote_percent` decides where accesses go
+  bool needs_others = false;  // their data are on nodes that they do not have
   std::uint32_t memory_percent = 0;
   std::uint32_t remote_percent = 0;
 };
@@ -43,5 +45,7 @@ struct ClusterDefaults {
 
 // Reads a number of percent, which stays as it is without the key.
 void read_percent(ConfigReader& reader, const char* key, std::uint32_t* percent);
+// Likewise `remote_percent`, which is a mistake where it would not count.
+void read_remote_percent(ConfigReader& reader, bool has_remote, std::uint32_t* percent);
 
 }  // namespace vpfs::sim

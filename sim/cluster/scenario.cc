@@ -73,15 +73,19 @@ void read_storage(ConfigReader reader, ClusterScenario& scenario, ClusterDefault
   if (batch.data == Batch::Data::cache && reader.has("access") && batch.access != Access::local) {
     reader.report("access", "is always local with place: cache");
   }
+  const bool is_central = batch.data == Batch::Data::central;
+  if (is_central && reader.has("access")) reader.report("access", "is not for place: central");
   read_rate(reader, "read", &scenario.storage.read);
   read_rate(reader, "write", &scenario.storage.write);
   read_rate(reader, "memory", &scenario.storage.memory);
   reader.get("staged", &batch.is_staged);
-  if (batch.is_staged && batch.data == Batch::Data::central) {
+  if (batch.is_staged && is_central) {
     reader.report("staged", "is not for place: central");
   }
   read_percent(reader, "memory_percent", &defaults.memory_percent);
-  read_percent(reader, "remote_percent", &defaults.remote_percent);
+  defaults.has_remote = !is_central && batch.data != Batch::Data::cache;
+  defaults.needs_others = batch.data == Batch::Data::external;
+  read_remote_percent(reader, defaults.has_remote, &defaults.remote_percent);
 }
 
 void read_san(ConfigReader& cluster, ClusterScenario& scenario) {
@@ -92,8 +96,8 @@ void read_san(ConfigReader& cluster, ClusterScenario& scenario) {
   reader.require("servers");
   reader.get("servers", &servers, 1, kMostDataServers);
   scenario.storage.servers = static_cast<std::uint32_t>(servers);
-  std::uint64_t replicas = scenario.storage.replicas;
-  reader.get("replicas", &replicas, 0, kMostDataServers);
+  std::uint64_t replicas = std::min<std::uint64_t>(scenario.storage.replicas, servers - 1);
+  reader.get("replicas", &replicas, 0, servers - 1);
   scenario.storage.replicas = static_cast<std::uint32_t>(replicas);
   read_rate(reader, "read", &scenario.storage.server_read);
   read_rate(reader, "write", &scenario.storage.server_write);

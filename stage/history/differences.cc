@@ -13,8 +13,8 @@ Measures sums_of(const HistoryReading& reading) {
   sums.of(Measure::operations) = reading.done;
   sums.of(Measure::arrivals) = reading.arrived;
   sums.of(Measure::cost) = reading.cost;
-  sums.of(Measure::waited) = microseconds_of(reading.waited);
-  sums.of(Measure::served) = microseconds_of(reading.served);
+  sums.of(Measure::waited) = reading.waited.count();
+  sums.of(Measure::served) = reading.served.count();
   sums.of(Measure::held_by_limit) = microseconds_of(reading.held.limit);
   sums.of(Measure::held_by_share) = microseconds_of(reading.held.share);
   sums.of(Measure::held_by_depth) = microseconds_of(reading.held.depth);
@@ -22,6 +22,13 @@ Measures sums_of(const HistoryReading& reading) {
   sums.of(Measure::held_by_kept_slot) = microseconds_of(reading.held.kept_slot);
   sums.of(Measure::slow_client) = microseconds_of(reading.slow_client);
   return sums;
+}
+
+// What a sum has grown by. One that is smaller than before has begun anew, except those of held
+// times: while the reason is not known they move between reasons.
+std::uint64_t growth(Measure what, std::uint64_t before, std::uint64_t now) {
+  if (now >= before) return now - before;
+  return what == Measure::waited || what == Measure::served ? now : 0;
 }
 
 // Another scheduler begins at zero.
@@ -47,8 +54,7 @@ std::vector<Activity> ReadingDifferences::since_last(std::span<const HistoryRead
       Measures& measures = activity.measures;
       for (std::size_t i = 0; i < kSummedMeasures; ++i) {
         const std::uint64_t before = is_known ? known.sums[i] : 0;
-        // Held times of an unknown reason move between reasons when it becomes known.
-        measures[i] = sums[i] > before ? sums[i] - before : 0;
+        measures[i] = growth(static_cast<Measure>(i), before, sums[i]);
       }
       measures.of(Measure::longest_wait) = microseconds_of(reading.longest_wait);
       measures.of(Measure::queued) = reading.queued.count;

@@ -12,6 +12,8 @@ Recorder::Recorder(const Settings& settings)
   names_.reserve(kMostNames);
   origins_.reserve(kMostNames);
   origin_numbers_.reserve(kMostNames);
+  origin_numbers_.emplace(Origin(), 0);
+  jobs_.reserve(kMostNames);
 }
 
 std::uint32_t Recorder::add_name(Flow id, const std::string& name) {
@@ -32,13 +34,25 @@ std::uint32_t Recorder::number_of(const Origin& origin) {
   if (const auto found = origin_numbers_.find(origin); found != origin_numbers_.end()) {
     return found->second;
   }
-  if (origins_.size() >= kMostNames) {
-    is_full_ = true;
-    return kOther;
+  if (!origin.jobid.empty()) {
+    const auto jobs = jobs_.find(origin.connection);
+    if (jobs != jobs_.end() && jobs->second >= kMostJobs) {
+      is_full_ = true;
+      return number_of({.connection = origin.connection, .client = origin.client, .jobid = ""});
+    }
   }
+  // The last place is for all that come after it.
+  if (origins_.size() + 1 < kMostNames) return add(origin);
+  is_full_ = true;
+  if (origins_.size() < kMostNames) origins_.emplace_back();
+  return static_cast<std::uint32_t>(kMostNames - 1);
+}
+
+std::uint32_t Recorder::add(const Origin& origin) {
   const auto number = static_cast<std::uint32_t>(origins_.size());
   origins_.push_back(origin);
   origin_numbers_.emplace(origin, number);
+  if (!origin.jobid.empty()) ++jobs_[origin.connection];
   return number;
 }
 

@@ -29,9 +29,11 @@ struct Origin {
 // without.
 class Recorder {
  public:
-  // Virtual PFSes and origins beyond have the number kOther.
+  // Virtual PFSes beyond have the number kOther.
   static constexpr std::size_t kMostNames = 65'536;
   static constexpr std::uint32_t kOther = 0;
+  // Further jobs of one connection are not told apart: their origin has none.
+  static constexpr std::size_t kMostJobs = 64;
 
   struct Settings {
     std::uint32_t number = 1;  // tells recordings of one program apart; not zero
@@ -57,13 +59,15 @@ class Recorder {
     request.virtual_pfs = number_of(virtual_pfs, name);
     ring_.write(request);
   }
-  // Its number, for Recorded::origin.
+  // Its number, for Recorded::origin. Origins beyond kMostNames share one.
   [[nodiscard]] std::uint32_t number_of(const Origin& origin);
 
   // By number. A virtual PFS that was retired and came again is there twice.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  // Two are empty: number 0, of requests that came before the recording began or that show nothing,
+  // and the one that those beyond kMostNames share.
   [[nodiscard]] const std::vector<Origin>& origins() const { return origins_; }
-  // Whether there were more names or origins.
+  // Whether there were more names, origins, or jobs of a connection.
   [[nodiscard]] bool is_full() const { return is_full_; }
 
  private:
@@ -76,6 +80,7 @@ class Recorder {
     return add_name(id, name);
   }
   std::uint32_t add_name(Flow id, const std::string& name);
+  std::uint32_t add(const Origin& origin);
 
   static constexpr std::uint32_t kUnknown = UINT32_MAX;
   struct Known {
@@ -93,6 +98,7 @@ class Recorder {
   std::vector<std::string> names_;
   std::vector<Origin> origins_;
   std::unordered_map<Origin, std::uint32_t, Hash> origin_numbers_;
+  std::unordered_map<std::uint64_t, std::size_t> jobs_;  // by connection
   bool is_full_ = false;
 };
 

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/saved/saved_state.h"
+
 namespace vpfs {
 namespace {
 
@@ -112,6 +114,46 @@ TEST(LatencyHistogram, MergingAddsEverything) {
   a.clear();
   EXPECT_EQ(a.count(), 0U);
   EXPECT_EQ(a.max(), Duration::zero());
+}
+
+// A thousand requests that wait for a year each.
+TEST(LatencyHistogram, SumsAreLongerThanNanosecondsCanSay) {
+  constexpr std::uint64_t kRequests = 1000;
+  const auto year = 24h * 365;
+  LatencyHistogram histogram;
+  for (std::uint64_t i = 0; i < kRequests; ++i) histogram.record(year + Duration(500));
+  const LongDuration sum = LongDuration(year) * kRequests + LongDuration(kRequests / 2);
+  EXPECT_EQ(histogram.sum(), sum);
+  EXPECT_EQ(histogram.mean(), year + Duration(500));
+
+  LatencyHistogram twice = histogram;
+  twice.merge(histogram);
+  EXPECT_EQ(twice.sum(), 2 * sum);
+  EXPECT_EQ(twice.mean(), histogram.mean());
+
+  SavedState saved;
+  StateWriter(saved).all_of(twice);
+  LatencyHistogram restored;
+  StateReader(saved).all_of(restored);
+  EXPECT_EQ(restored.sum(), twice.sum());
+}
+
+TEST(LatencyHistogram, TakesTheSumOfAnEarlierVersion) {
+  LatencyHistogram histogram;
+  histogram.record(2h);
+  SavedState saved;
+  StateWriter(saved).all_of(histogram);
+  SavedState earlier;
+  earlier.set("buckets", saved.number("buckets"));
+  earlier.set("first", saved.number("first"));
+  earlier.set("counts", *saved.find<SavedState::Numbers>("counts"));
+  earlier.set("count", saved.number("count"));
+  earlier.set("sum", static_cast<std::uint64_t>(Duration(2h).count()));
+  earlier.set("max", saved.number("max"));
+  LatencyHistogram restored;
+  StateReader(earlier).all_of(restored);
+  EXPECT_EQ(restored.sum(), LongDuration(2h));
+  EXPECT_EQ(saved.number("sum"), earlier.number("sum")) << "which an earlier version takes, too";
 }
 
 }  // namespace

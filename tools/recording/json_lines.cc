@@ -34,7 +34,8 @@ class Numbers {
   explicit Numbers(std::vector<Value>& all) : all_(all) {}
 
   std::uint32_t of(const Value& value) {
-    const auto [found, is_new] = numbers_.try_emplace(value, numbers_.size());
+    const auto [found, is_new] =
+        numbers_.try_emplace(value, static_cast<std::uint32_t>(all_.size()));
     if (is_new) all_.push_back(value);
     return found->second;
   }
@@ -81,8 +82,30 @@ std::uint64_t size_at(const json& line, const char* key) {
   return number_at(line, key, kMost);
 }
 
+// Numbers of origins. The first is that of what came before the recording began.
+class OriginNumbers {
+ public:
+  explicit OriginNumbers(std::vector<Origin>& all) : all_(all), numbers_(all) {
+    (void)numbers_.of({});
+  }
+
+  std::uint32_t of(const Origin& origin) { return numbers_.of(origin); }
+  std::uint32_t of_many() {
+    if (many_ == 0) {
+      many_ = static_cast<std::uint32_t>(all_.size());
+      all_.emplace_back();
+    }
+    return many_;
+  }
+
+ private:
+  std::vector<Origin>& all_;
+  Numbers<Origin> numbers_;
+  std::uint32_t many_ = 0;  // 0: none yet
+};
+
 // Throws what json throws, and std::out_of_range.
-Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Origin>& origins) {
+Recorded read_request(const json& line, Numbers<std::string>& names, OriginNumbers& origins) {
   Recorded made;
   // What arrived before the recording began is negative.
   if (!line.at("arrival_ns").is_number_integer()) {
@@ -111,6 +134,10 @@ Recorded read_request(const json& line, Numbers<std::string>& names, Numbers<Ori
     }
   }
   made.virtual_pfs = names.of(line.at("virtual_pfs").get<std::string>());
+  if (line.value("one_of_many", false)) {
+    made.origin = origins.of_many();
+    return made;
+  }
   made.origin = origins.of({.connection = number_at(line, "connection"),
                             .client = line.value("client", std::string()),
                             .jobid = line.value("job", std::string())});
@@ -125,18 +152,23 @@ std::uint64_t read_head(const json& line, Recording& to) {
   to.began = WallTime(std::chrono::seconds(began));
   to.length = std::chrono::microseconds(std::min(number_at(line, "length_us"), kLongestUs));
   to.overwritten = number_at(line, "overwritten");
+  to.names_are_full = line.value("names_are_full", false);
   return number_at(line, "requests");
 }
 
 }  // namespace
 
 void write_json_lines(const Recording& recording, const Sink& sink) {
+  const bool full = recording.names_are_full ||
+                    std::ranges::any_of(recording.requests, [&](const Recorded& each) {
+                      return recording.is_one_of_many(each) || recording.name_of(each).empty();
+                    });
   sink(fmt::format(R"({{"vpfs_recording":{},"stage":{},"began_at":{},"length_us":{},)"
-                   R"("requests":{},"overwritten":{}}})"
+                   R"("requests":{},"overwritten":{}{}}})"
                    "\n",
                    kVersion, in_quotes(recording.stage), seconds_since_epoch(recording.began),
                    microseconds_of(recording.length), recording.requests.size(),
-                   recording.overwritten));
+                   recording.overwritten, full ? R"(,"names_are_full":true)" : ""));
   std::vector<std::string> names;
   for (const std::string& name : recording.names) names.push_back(in_quotes(name));
   std::vector<std::string> origins;
@@ -155,6 +187,7 @@ void write_json_lines(const Recording& recording, const Sink& sink) {
     if (each.reason != stage::RecordedReason::nothing) {
       line += fmt::format(R"(,"held_by":"{}")", word_of(each.reason));
     }
+    if (recording.is_one_of_many(each)) line += R"(,"one_of_many":true)";
     if (each.unscheduled) line += R"(,"unscheduled":true)";
     if (each.uid != Recorded::kNoUser) line += fmt::format(R"(,"uid":{})", each.uid);
     if (each.file != 0) line += fmt::format(R"(,"file":"{:016x}")", each.file);
@@ -185,7 +218,7 @@ Result<Recording> read_json_lines(std::istream& in, const std::string& file) {
         1, fmt::format("expected the first line of a recording of vpfsctl: {}", problem.what()));
   }
   Numbers<std::string> names(recording.names);
-  Numbers<Origin> origins(recording.origins);
+  OriginNumbers origins(recording.origins);
   std::size_t line = 2;
   for (; recording.requests.size() < count && std::getline(in, text); ++line) {
     try {

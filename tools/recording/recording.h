@@ -28,7 +28,9 @@ struct Recording {
   Duration length = {};
   std::uint64_t overwritten = 0;   // requests before those that are here
   std::vector<std::string> names;  // of virtual PFSes; "": one of too many
+  // The first is that of requests which came before the recording began, or which show nothing.
   std::vector<Origin> origins;
+  bool names_are_full = false;  // the stage had no numbers for more names, origins or jobs
   // By their ends. All names and origins are there.
   std::vector<stage::Recorded> requests;
 
@@ -37,6 +39,10 @@ struct Recording {
   }
   [[nodiscard]] const Origin& origin_of(const stage::Recorded& request) const {
     return origins[request.origin];
+  }
+  // Its origin is one of those for which the stage had no number.
+  [[nodiscard]] bool is_one_of_many(const stage::Recorded& request) const {
+    return request.origin != 0 && origin_of(request) == Origin();
   }
 };
 

@@ -1,6 +1,7 @@
 #include "tools/sim/cluster_report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <ranges>
 #include <set>
@@ -33,9 +34,13 @@ std::string gib(Bytes bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes.count) / static_cast<double>(kGiB));
 }
 
+Duration mean(sim::WideDuration sum, std::size_t count) {
+  return std::chrono::duration_cast<Duration>(sum / static_cast<std::int64_t>(count));
+}
+
 // In the mean of its tasks.
 Duration time_of(const ClusterApplicationResult& application, Step step) {
-  return application.tally.time(step) / static_cast<std::int64_t>(application.tasks);
+  return mean(application.tally.time(step), application.tasks);
 }
 
 double busy_percent(const ClusterLinkResult& link, Duration makespan) {
@@ -44,20 +49,21 @@ double busy_percent(const ClusterLinkResult& link, Duration makespan) {
          in_seconds(makespan);
 }
 
-struct Sums {
+struct Means {
   Duration waiting = {};
   Duration running = {};
 };
 
-// In the mean of all applications.
-Sums means(const sim::ClusterResult& result) {
-  Sums sums;
+// Those of all applications.
+Means means(const sim::ClusterResult& result) {
+  sim::WideDuration waiting = {};
+  sim::WideDuration running = {};
   for (const ClusterApplicationResult& each : result.applications) {
-    sums.waiting += each.waiting();
-    sums.running += each.running();
+    waiting += each.waiting();
+    running += each.running();
   }
-  const auto count = static_cast<std::int64_t>(result.applications.size());
-  return {.waiting = sums.waiting / count, .running = sums.running / count};
+  const std::size_t count = result.applications.size();
+  return {.waiting = mean(waiting, count), .running = mean(running, count)};
 }
 
 std::string classes_text(const sim::ClassPolicy& policy) {
@@ -118,10 +124,10 @@ std::string to_table(const FinishedCluster& run) {
                text(time_of(each, Step::compute)), text(time_of(each, Step::communicate)),
                text(time_of(each, Step::read)), text(time_of(each, Step::write))});
   }
-  const Sums mean = means(result);
+  const Means all = means(result);
   return heading(run) + table.text() + links_table(result) +
          fmt::format("all together {} s; in the mean waiting {} s, running {} s\n",
-                     text(result.makespan), text(mean.waiting), text(mean.running));
+                     text(result.makespan), text(all.waiting), text(all.running));
 }
 
 std::string to_comparison(const FinishedCluster& before, const FinishedCluster& after) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,21 +46,37 @@ std::optional<proxy::Config> read_config(const std::string& file, const control:
   return config;
 }
 
+// A configuration, and the files of its folder.
+void add_config_files(const std::string& config, std::vector<std::string>& files) {
+  files.push_back(config);
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(config_folder(config), none)) {
+    files.push_back(entry.path().string());
+  }
+}
+
 std::optional<Input> complete(sim::Scenario scenario, const fs::path& file,
                               const control::HostNames& names, stage::PolicyLoader& plugins,
                               ConfigErrors& errors, std::string& problems) {
   read_recordings(scenario, file.parent_path(), errors);
-  const fs::path configuration = file.parent_path() / scenario.configuration;
+  const std::string configuration =
+      (file.parent_path() / scenario.configuration).lexically_normal().string();
   std::string its_problems;
-  auto config =
-      read_config(configuration.lexically_normal().string(), names, plugins, its_problems);
+  auto config = read_config(configuration, names, plugins, its_problems);
   if (config) {
     const std::string problem = sim::problem_of(scenario, *config);
     if (!problem.empty()) errors.add("coordinator.policy", problem);
   }
   problems += errors.to_string() + its_problems;
   if (!config || !errors.empty()) return std::nullopt;
+  std::vector<std::string> files = {file.string()};
+  add_config_files(configuration, files);
+  for (const sim::SimulatedApplication& application : scenario.applications) {
+    if (application.recording.empty()) continue;
+    files.push_back((file.parent_path() / application.recording).string());
+  }
   return WhatIfInput{.name = file.filename().string(),
+                     .files = std::move(files),
                      .scenario = std::move(scenario),
                      .config = std::move(*config)};
 }
@@ -81,13 +98,18 @@ std::optional<Input> read_input(const std::string& file, const control::HostName
     return complete(std::move(*what_if), file, names, plugins, errors, problems);
   }
   return ClusterInput{.name = fs::path(file).filename().string(),
+                      .files = {file},
                       .scenario = std::get<sim::ClusterScenario>(std::move(*scenario))};
 }
 
 std::optional<ReplayInput> read_replay(const std::string& recording, const std::string& config,
                                        const control::HostNames& names,
                                        stage::PolicyLoader& plugins, std::string& problems) {
-  ReplayInput input = {.recording = recording, .config_file = config, .load = {}, .config = {}};
+  ReplayInput input = {.recording = recording,
+                       .config_file = config,
+                       .files = {recording},
+                       .load = {},
+                       .config = {}};
   std::ifstream file(recording);
   auto read = recording::read_json_lines(file, recording);
   if (read) drop_overwritten(*read);
@@ -101,6 +123,7 @@ std::optional<ReplayInput> read_replay(const std::string& recording, const std::
   auto its = read_config(config, names, plugins, problems);
   if (!its || !problems.empty()) return std::nullopt;
   input.config = std::move(*its);
+  add_config_files(config, input.files);
   return input;
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "control/admin/host_names.h"
 #include "proxy/config/config.h"
@@ -13,20 +14,23 @@
 
 namespace vpfs::sim_tool {
 
-// A scenario that can be run, and the name of its file.
+// A scenario that can be run, the name of its file, and the files that were read for it.
 struct WhatIfInput {
   std::string name;
+  std::vector<std::string> files;
   sim::Scenario scenario;
   proxy::Config config;
 };
 struct ClusterInput {
   std::string name;
+  std::vector<std::string> files;
   sim::ClusterScenario scenario;
 };
 // A recording of vpfsctl, and the configuration of a proxy to try on it.
 struct ReplayInput {
   std::string recording;  // files
   std::string config_file;
+  std::vector<std::string> files;  // with those of the configuration's folder
   sim::RecordedLoad load;
   proxy::Config config;
 };

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/sim/entitlements.h"
 #include "tools/sim/report.h"
 #include "tools/sim/svg.h"
 
@@ -42,12 +43,13 @@ std::size_t up(int top, double value, double most) {
                                   static_cast<int>(10 * kPlotHeight * (value / most)));
 }
 
-double most_of(const FinishedRun& run) {
+double most_of(const FinishedRun& run, const Entitlements& entitlements) {
   double most = 0.001;
-  for (const sim::ApplicationResult& each : run.result.applications) {
+  for (std::size_t a = 0; a < run.result.applications.size(); ++a) {
+    const sim::ApplicationResult& each = run.result.applications[a];
     for (std::size_t i = 0; i < each.course.size(); ++i) {
       most = std::max(most, rate(run, each.course[i], i));
-      most = std::max(most, rate(run, entitled_in(run, each, i).value_or(Bytes{}), i));
+      most = std::max(most, rate(run, entitlements.in(a, i).value_or(Bytes{}), i));
     }
   }
   return most;
@@ -103,8 +105,10 @@ void draw_absence(const FinishedRun& run, int top, std::string& svg) {
                      top + 12);
 }
 
-void draw_rates(const FinishedRun& run, const sim::ApplicationResult& application, int top,
-                double most, std::string_view colour, std::string& svg) {
+void draw_rates(const FinishedRun& run, const Entitlements& entitlements, std::size_t number,
+                int top, double most, std::string& svg) {
+  const sim::ApplicationResult& application = run.result.applications[number];
+  const std::string_view colour = kColours[number % kColours.size()];
   const std::size_t count = application.course.size();
   std::string points;
   std::string entitled;
@@ -113,7 +117,7 @@ void draw_rates(const FinishedRun& run, const sim::ApplicationResult& applicatio
     const double moved = rate(run, application.course[i], i);
     points +=
         fmt::format("{},{} ", tenths(across(2 * i + 1, 2 * count)), tenths(up(top, moved, most)));
-    const std::optional<Bytes> promised = entitled_in(run, application, i);
+    const std::optional<Bytes> promised = entitlements.in(number, i);
     if (!promised) continue;
     entitled +=
         fmt::format("M{},{}H{} ", tenths(across(i, count)),
@@ -128,19 +132,19 @@ void draw_rates(const FinishedRun& run, const sim::ApplicationResult& applicatio
 }
 
 void draw(const FinishedRun& run, int top, std::string& svg) {
-  const double most = round_up(most_of(run));
+  const Entitlements entitlements(run);
+  const double most = round_up(most_of(run, entitlements));
   draw_absence(run, top, svg);
   draw_axes(run, most, top, svg);
   const auto legend_at = [top](std::size_t line) { return top + 8 + static_cast<int>(line) * 17; };
   const std::size_t all = run.result.applications.size();
   for (std::size_t a = 0; a < all; ++a) {
     const sim::ApplicationResult& application = run.result.applications[a];
-    const std::string_view colour = kColours[a % kColours.size()];
-    draw_rates(run, application, top, most, colour, svg);
+    draw_rates(run, entitlements, a, top, most, svg);
     if (a >= kMostNames) continue;
     const int y = legend_at(a);
     svg += fmt::format("<rect x='{}' y='{}' width='12' height='4' fill='{}'/>\n",
-                       kLeft + kPlotWidth + 30, y, colour);
+                       kLeft + kPlotWidth + 30, y, kColours[a % kColours.size()]);
     svg += fmt::format("<text x='{}' y='{}'>{}</text>\n", kLeft + kPlotWidth + 48, y + 6,
                        escaped(application.name));
   }

@@ -12,6 +12,7 @@ Result<sim::RecordedLoad> load_of(const recording::Recording& recording) {
   using stage::Recorded;
   sim::RecordedLoad load;
   load.length = recording.length;
+  load.names_are_full = recording.names_are_full;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
   for (const Recorded& each : recording.requests) {
     const bool was_served =
@@ -27,6 +28,7 @@ Result<sim::RecordedLoad> load_of(const recording::Recording& recording) {
       if (each.uid != Recorded::kNoUser) source.uid = each.uid;
       source.jobid = origin.jobid;
       source.is_unknown = origin.connection == 0;
+      source.is_one_of_many = recording.is_one_of_many(each);
       source.virtual_pfs = recording.name_of(each);
     }
     load.requests.push_back({.arrival = recording::arrival(each),

@@ -36,6 +36,12 @@ std::uint64_t sum_of(const Shares& shares) {
   return sum;
 }
 
+std::uint64_t requests_of(const Shares& shares) {
+  std::uint64_t sum = 0;
+  for (const ReplayedShare& each : shares) sum += each.requests;
+  return sum;
+}
+
 double percent(const ReplayedShare& share, std::uint64_t all) {
   return all == 0 ? 0 : 100 * static_cast<double>(share.moved.count) / static_cast<double>(all);
 }
@@ -91,6 +97,25 @@ std::string to_table(const FinishedReplay& replay) {
         "The rules ask for {}, which no recording has: requests stay where they were.\n",
         fmt::join(replay.not_recorded, ", "));
   }
+  if (replay.moved > 0) {
+    text += fmt::format(
+        "{} requests were in virtual PFSes that this configuration does not have: its rules place "
+        "them by what is recorded.\n",
+        replay.moved);
+  }
+  if (!replay.ambiguous.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& each : replay.ambiguous) names.push_back(words::printable(each));
+    text += fmt::format(
+        "Rules give {} different traffic classes, exemptions or templates, by what no recording "
+        "has: the first one counts.\n",
+        fmt::join(names, ", "));
+  }
+  if (replay.names_are_full) {
+    text +=
+        "The recording does not tell all connections, jobs and virtual PFSes apart: there were too "
+        "many.\n";
+  }
   if (replay.has_one_lane) {
     text +=
         "No recording has the targets of requests: one scheduler has all of them here, and not one "
@@ -144,8 +169,7 @@ WorkGap largest_work_gap(const FinishedReplay& replay) {
     return static_cast<double>(sum_of(shares)) / static_cast<double>(kMiB) /
            in_seconds(replay.length);
   };
-  std::uint64_t all = 0;
-  for (const ReplayedShare& each : replay.before) all += each.requests;
+  const std::uint64_t all = requests_of(replay.before);
   WorkGap largest = {
       .virtual_pfs = "", .recorded = rate(replay.before), .replayed = rate(replay.after)};
   for (const ReplayedShare& each : replay.before) {
@@ -158,6 +182,27 @@ WorkGap largest_work_gap(const FinishedReplay& replay) {
     if (gap.ratio() > largest.ratio()) largest = gap;
   }
   return largest;
+}
+
+std::string totals_text(const FinishedReplay& replay) {
+  constexpr double kMuch = 1.25;
+  const auto rate_of = [&](const Shares& shares) {
+    return static_cast<double>(sum_of(shares)) / static_cast<double>(kMiB) /
+           in_seconds(replay.length);
+  };
+  const WorkGap bytes = {.recorded = rate_of(replay.before), .replayed = rate_of(replay.after)};
+  const WorkGap requests = {.recorded = static_cast<double>(requests_of(replay.before)),
+                            .replayed = static_cast<double>(requests_of(replay.after))};
+  std::string text = fmt::format(
+      "All together: recorded {:.1f} MiB/s and {:.0f} requests, replayed {:.1f} MiB/s "
+      "and {:.0f} requests.\n",
+      bytes.recorded, requests.recorded, bytes.replayed, requests.replayed);
+  if (std::max(bytes.ratio(), requests.ratio()) > kMuch) {
+    text +=
+        "Rely on this only if a replay with the configuration of the recording finds what was "
+        "recorded.\n";
+  }
+  return text;
 }
 
 nlohmann::ordered_json json_of(const FinishedReplay& replay) {
@@ -177,6 +222,9 @@ nlohmann::ordered_json json_of(const FinishedReplay& replay) {
             {"per_request_us", microseconds_of(replay.device.per_request)},
             {"parallelism", replay.device.parallelism}}},
           {"not_recorded", replay.not_recorded},
+          {"moved_requests", replay.moved},
+          {"ambiguous", replay.ambiguous},
+          {"names_are_full", replay.names_are_full},
           {"has_one_lane", replay.has_one_lane},
           {"virtual_pfs", std::move(rows)}};
 }

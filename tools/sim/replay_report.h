@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,10 @@ struct FinishedReplay {
   Duration length = {};
   DeviceSettings device;
   std::vector<std::string> not_recorded;
-  bool has_one_lane = false;  // instead of one for each target, which no recording has
+  std::uint64_t moved = 0;             // requests, see sim::Replay::moved()
+  std::vector<std::string> ambiguous;  // virtual PFSes, see sim::Replay::ambiguous()
+  bool names_are_full = false;         // of the recording
+  bool has_one_lane = false;           // instead of one for each target, which no recording has
   std::vector<sim::ReplayedShare> before;
   std::vector<sim::ReplayedShare> after;
 };
@@ -38,6 +42,10 @@ struct WorkGap {
   [[nodiscard]] double ratio() const;  // at least 1
 };
 [[nodiscard]] WorkGap largest_work_gap(const FinishedReplay& replay);
+
+// What all got together, recorded and replayed: a replay with the configuration of the recording
+// should find the same. A line, with a warning if they differ much.
+[[nodiscard]] std::string totals_text(const FinishedReplay& replay);
 
 // A row for each virtual PFS: what it got, and what it would have got.
 [[nodiscard]] std::string to_table(const FinishedReplay& replay);

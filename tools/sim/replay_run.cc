@@ -10,6 +10,7 @@ FinishedReplay replayed(const sim::RecordedLoad& load, const stage::Config& conf
   constexpr int kSteps = 100;
   FinishedReplay made;
   made.length = load.length;
+  made.names_are_full = load.names_are_full;
   made.device = sim::fitted_device(load);
   made.before = sim::recorded_shares(load);
   sim::Replay simulation(load, made.device, config);
@@ -19,6 +20,8 @@ FinishedReplay replayed(const sim::RecordedLoad& load, const stage::Config& conf
     progress(step, simulation.events());
   }
   made.not_recorded = simulation.not_recorded();
+  made.moved = simulation.moved();
+  made.ambiguous = simulation.ambiguous();
   made.has_one_lane = config.scheduler_per_target;
   made.after = simulation.shares();
   return made;

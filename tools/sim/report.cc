@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "control/words/printable.h"
+#include "tools/sim/entitlements.h"
 #include "tools/sim/text_table.h"
 
 namespace vpfs::sim_tool {
@@ -37,14 +38,6 @@ std::uint64_t moved_by_all(const FinishedRun& run) {
   std::uint64_t sum = 0;
   for (const ApplicationResult& each : run.result.applications) sum += each.moved.count;
   return sum;
-}
-
-double entitled_percent(const FinishedRun& run, const ApplicationResult& application) {
-  std::uint64_t entitled = 0;
-  for (std::size_t i = 0; i < application.course.size(); ++i) {
-    entitled += entitled_in(run, application, i).value_or(Bytes{}).count;
-  }
-  return percent(entitled, moved_by_all(run));
 }
 
 std::string time_text(const LatencyHistogram& times, double quantile) {
@@ -78,7 +71,9 @@ Json times_json(const LatencyHistogram& times) {
           {"max", microseconds(times.max())}};
 }
 
-Json application_json(const FinishedRun& run, const ApplicationResult& application) {
+// `all`: bytes that were moved.
+Json application_json(const FinishedRun& run, const ApplicationResult& application, Bytes entitled,
+                      std::uint64_t all) {
   Json course = Json::array();
   for (std::size_t i = 0; i < application.course.size(); ++i) {
     course.push_back(mib_per_second(application.course[i], interval_length(run, i)));
@@ -89,8 +84,8 @@ Json application_json(const FinishedRun& run, const ApplicationResult& applicati
           {"bytes", application.moved.count},
           {"requests", application.requests},
           {"mib_per_s", mib_per_second(application.moved, run.scenario.duration)},
-          {"share_percent", percent(application.moved.count, moved_by_all(run))},
-          {"entitled_percent", entitled_percent(run, application)},
+          {"share_percent", percent(application.moved.count, all)},
+          {"entitled_percent", percent(entitled.count, all)},
           {"wait_us", times_json(application.held)},
           {"latency_us", times_json(application.latency)},
           {"course_mib_per_s", std::move(course)}};
@@ -103,29 +98,16 @@ Duration interval_length(const FinishedRun& run, std::size_t interval) {
   return std::min(run.scenario.interval, run.scenario.duration - begin);
 }
 
-std::optional<Bytes> entitled_in(const FinishedRun& run, const ApplicationResult& application,
-                                 std::size_t interval) {
-  if (application.course[interval] == Bytes{}) return std::nullopt;
-  std::vector<std::string_view> counted = {application.virtual_pfs};
-  std::vector<sim::Promise> promises = {application.promise};
-  Bytes moved;
-  for (const ApplicationResult& each : run.result.applications) {
-    moved += each.course[interval];
-    if (each.course[interval] == Bytes{} || contains(counted, each.virtual_pfs)) continue;
-    counted.push_back(each.virtual_pfs);
-    promises.push_back(each.promise);
-  }
-  return sim::entitled(promises, moved, interval_length(run, interval)).front();
-}
-
 std::string to_table(const FinishedRun& run) {
   TextTable table({"application", "virtual PFS", ">MiB/s", ">share %", ">entitled %", ">requests/s",
                    ">wait p50 us", ">wait p99 us", ">latency p50 us", ">latency p99 us"});
   const std::uint64_t all = moved_by_all(run);
-  for (const ApplicationResult& each : run.result.applications) {
+  const Entitlements entitlements(run);
+  for (std::size_t i = 0; i < run.result.applications.size(); ++i) {
+    const ApplicationResult& each = run.result.applications[i];
     table.add({each.name, each.virtual_pfs.empty() ? "-" : each.virtual_pfs, rate_text(run, each),
                fmt::format("{:.1f}", percent(each.moved.count, all)),
-               fmt::format("{:.1f}", entitled_percent(run, each)),
+               fmt::format("{:.1f}", percent(entitlements.in_all(i).count, all)),
                fmt::format("{:.0f}",
                            static_cast<double>(each.requests) / in_seconds(run.scenario.duration)),
                time_text(each.held, 0.5), time_text(each.held, 0.99), time_text(each.latency, 0.5),
@@ -195,8 +177,11 @@ std::string to_json(std::span<const FinishedRun> runs) {
                  {"seed", run.scenario.seed},
                  {"events", run.result.events},
                  {"applications", Json::array()}};
-    for (const ApplicationResult& each : run.result.applications) {
-      json["applications"].push_back(application_json(run, each));
+    const std::uint64_t moved = moved_by_all(run);
+    const Entitlements entitlements(run);
+    for (std::size_t i = 0; i < run.result.applications.size(); ++i) {
+      json["applications"].push_back(
+          application_json(run, run.result.applications[i], entitlements.in_all(i), moved));
     }
     all.push_back(std::move(json));
   }

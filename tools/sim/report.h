@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,11 +20,6 @@ struct FinishedRun {
 
 // The last interval of the measured time may be shorter.
 [[nodiscard]] Duration interval_length(const FinishedRun& run, std::size_t interval);
-// What the configuration promises the application's virtual PFS of all that was moved in an
-// interval: its part of what the virtual PFSes share that moved anything then. Nothing: it is away.
-[[nodiscard]] std::optional<Bytes> entitled_in(const FinishedRun& run,
-                                               const sim::ApplicationResult& application,
-                                               std::size_t interval);
 
 // What each application got, in lines for people.
 [[nodiscard]] std::string to_table(const FinishedRun& run);

@@ -1,6 +1,5 @@
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,10 +11,12 @@
 #include "base/command_line.h"
 #include "control/admin/host_names.h"
 #include "control/plugins/plugin_files.h"
+#include "control/words/printable.h"
 #include "sim/cluster/cluster.h"
 #include "sim/proxies/whatif/what_if.h"
 #include "tools/sim/cluster_report.h"
 #include "tools/sim/inputs.h"
+#include "tools/sim/output_files.h"
 #include "tools/sim/progress.h"
 #include "tools/sim/replay_report.h"
 #include "tools/sim/replay_run.h"
@@ -59,6 +60,10 @@ std::optional<FinishedRun> run(const WhatIfInput& input) {
   const Progress progress(input.name);
   for (int step = 1; step <= kSteps; ++step) {
     simulation.run_until(simulation.length() * step / kSteps);
+    if (!simulation.problem().empty()) {
+      fmt::print(stderr, "{}: {}\n", input.name, words::printable(simulation.problem()));
+      return std::nullopt;
+    }
     progress.show(fmt::format("{} %", step), simulation.events());
   }
   progress.end(simulation.length(), simulation.events());
@@ -88,10 +93,15 @@ std::optional<FinishedCluster> run(const ClusterInput& input) {
 
 bool write(const std::string& file, const std::string& text) {
   if (file.empty()) return true;
-  std::ofstream out(file);
-  if (out << text && out.flush()) return true;
-  fmt::print(stderr, "{}: cannot be written\n", file);
-  return false;
+  const Result<void> written = write_whole_file(file, text);
+  if (!written) fmt::print(stderr, "{}\n", written.error().message);
+  return written.has_value();
+}
+
+std::string problem_of_outputs(const Options& options, const std::vector<std::string>& inputs) {
+  return problem_of(
+      {{.option = "--json", .path = options.json}, {.option = "--svg", .path = options.svg}},
+      inputs);
 }
 
 // REQUIRES: all inputs are of this kind.
@@ -143,7 +153,8 @@ int run_replay(const Options& options) {
   std::string problems;
   const std::optional<ReplayInput> input =
       read_replay(options.replay, options.config, names, plugins, problems);
-  if (!input) {
+  if (input) problems = problem_of_outputs(options, input->files);
+  if (!problems.empty()) {
     fmt::print(stderr, "{}", problems);
     return kBadUsage;
   }
@@ -152,7 +163,7 @@ int run_replay(const Options& options) {
     return kGood;
   }
   const FinishedReplay finished = run(*input);
-  fmt::print("{}", to_table(finished));
+  fmt::print("{}\n{}", to_table(finished), totals_text(finished));
   return write(options.json, to_json(finished)) ? kGood : kRunFailed;
 }
 
@@ -161,20 +172,22 @@ int run(const Options& options) {
   control::PluginFiles plugins;
   std::string problems;
   std::vector<Input> inputs;
+  std::vector<std::string> files;
   for (const std::string& file : options.scenarios) {
     std::optional<Input> input = read_input(file, names, plugins, problems);
     if (!input) continue;
     if (!options.check_config && !inputs.empty() && inputs.front().index() != input->index()) {
       problems += fmt::format("{}: is not of the kind of the scenarios before it\n", file);
     }
+    const auto& its = std::visit(
+        [](const auto& each) -> const auto& { return each.files; }, *input);
+    files.insert(files.end(), its.begin(), its.end());
     inputs.push_back(std::move(*input));
   }
   if (options.compare && options.scenarios.size() != 2) {
     problems += "--compare: takes two scenarios\n";
   }
-  if (!options.json.empty() && options.json == options.svg) {
-    problems += fmt::format("--svg: {} is the file of --json\n", options.svg);
-  }
+  problems += problem_of_outputs(options, files);
   if (!problems.empty()) {
     fmt::print(stderr, "{}", problems);
     return kBadUsage;

@@ -99,7 +99,7 @@ class Fetch {
       request.set_origins(static_cast<std::uint32_t>(to_.recording.origins.size()));
       std::optional<control::RecordReply> reply = ask(request);
       if (!reply) return std::nullopt;
-      to_.names_are_full = reply->names_are_full();
+      to_.names_are_full = to_.recording.names_are_full = reply->names_are_full();
       for (const std::string& name : reply->names()) {
         name_bytes_ += name.size();
         to_.recording.names.push_back(name);

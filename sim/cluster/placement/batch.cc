@@ -34,37 +34,36 @@ void Batch::start_what_fits() {
     queue_.pop_front();
     start(job);
   }
-  if (!settings_.backfills) return;
-  for (std::size_t i = 1; i < queue_.size();) {
+  if (settings_.backfills && queue_.size() > 1) backfill();
+}
+
+// EASY backfilling: whoever ends before the first job of the queue can start, or leaves enough
+// nodes for it then, does not delay it.
+void Batch::backfill() {
+  Shadow first = shadow();
+  for (std::size_t i = 1; i < queue_.size() && free_ > 0;) {
     const std::size_t job = queue_[i];
-    if (jobs_[job].tasks() > free_ || !may_overtake(job)) {
+    const bool ends_before = machine_.engine.now() + jobs_[job].wall_time <= first.time;
+    if (jobs_[job].tasks() > free_ || (!ends_before && jobs_[job].tasks() > first.spare)) {
       ++i;
       continue;
     }
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     start(job);
+    first = shadow();
   }
 }
 
-// EASY backfilling: the first job of the queue can start when enough of those that run have ended.
-// Whoever ends before that, or leaves enough nodes for it then, does not delay it.
-bool Batch::may_overtake(std::size_t job) const {
-  std::vector<const Running*> ends;
-  for (const Running& each : running_) {
-    if (each.application != nullptr) ends.push_back(&each);
-  }
-  std::ranges::sort(ends, {},
-                    [](const Running* each) { return std::pair(each->expected_end, each); });
+Batch::Shadow Batch::shadow() const {
   const std::uint32_t wanted = jobs_[queue_.front()].tasks();
   std::uint32_t free = free_;
-  TimePoint start = machine_.engine.now();
-  for (const Running* const each : ends) {
+  TimePoint time = machine_.engine.now();
+  for (const auto& [end, job] : expected_ends_) {
     if (free >= wanted) break;
-    free += static_cast<std::uint32_t>(each->nodes.size());
-    start = each->expected_end;
+    free += static_cast<std::uint32_t>(running_[job].nodes.size());
+    time = end;
   }
-  return machine_.engine.now() + jobs_[job].wall_time <= start ||
-         jobs_[job].tasks() + wanted <= free;
+  return {.time = time, .spare = free - wanted};
 }
 
 void Batch::start(std::size_t job) {
@@ -75,6 +74,7 @@ void Batch::start(std::size_t job) {
   running.nodes = take_nodes(tasks, place);
   if (!knows_data_first()) place = place_of(job, running.nodes);
   running.expected_end = machine_.engine.now() + jobs_[job].wall_time;
+  expected_ends_.emplace(running.expected_end, job);
   outcomes_[job].started = machine_.engine.now();
   running.application = make(job, std::move(place));
   running.application->start();
@@ -114,6 +114,7 @@ void Batch::end(std::size_t job) {
   outcomes_[job].ended = machine_.engine.now();
   for (const NodeId node : running.nodes) is_free_[node] = true;
   free_ += static_cast<std::uint32_t>(running.nodes.size());
+  expected_ends_.erase({running.expected_end, job});
   running = {};
   ++ended_;
   start_what_fits();

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster/placement/application.h"
@@ -80,9 +82,16 @@ class Batch {
     TimePoint expected_end;
   };
 
+  // When the first job of the queue can start, as far as wall times say, and how many nodes are
+  // left for others then.
+  struct Shadow {
+    TimePoint time;
+    std::uint32_t spare = 0;
+  };
+
   void start_what_fits();
-  // Whether the job may overtake the first one of the queue.
-  [[nodiscard]] bool may_overtake(std::size_t job) const;
+  void backfill();
+  [[nodiscard]] Shadow shadow() const;
   void start(std::size_t job);
   void end(std::size_t job);
   [[nodiscard]] std::unique_ptr<PlacedApplication> make(std::size_t job, DataPlace place);
@@ -103,7 +112,8 @@ class Batch {
   std::uint32_t free_ = 0;
   std::optional<Distances> distances_;  // for Nodes::near_data
   std::deque<std::size_t> queue_;
-  std::vector<Running> running_;  // by job
+  std::vector<Running> running_;                               // by job
+  std::set<std::pair<TimePoint, std::size_t>> expected_ends_;  // of the jobs that run
   std::vector<Outcome> outcomes_;
   std::size_t ended_ = 0;
 };

@@ -74,7 +74,8 @@ std::deque<Source> sources_of(const RecordedLoad& load, std::vector<ClosedLoop>&
   std::map<std::string, Source*> unknown;
   for (std::uint32_t i = 0; i < load.sources.size(); ++i) {
     Source& source = sources.emplace_back(loops, i);
-    if (load.sources[i].is_unknown) unknown[load.sources[i].virtual_pfs] = &source;
+    const RecordedSource& recorded = load.sources[i];
+    if (recorded.is_unknown && !recorded.is_one_of_many) unknown[recorded.virtual_pfs] = &source;
   }
   for (std::uint32_t i = 0; i < load.sources.size(); ++i) {
     const auto found = unknown.find(load.sources[i].virtual_pfs);
@@ -92,7 +93,8 @@ std::vector<ClosedLoop> closed_loops(const RecordedLoad& load) {
 
   for (ClosedLoop& loop : loops) {
     const Duration pause = TimePoint() + load.length - loop.last_end;
-    loop.goes_on = pause < std::max(kPause, 2 * loop.longest_step);
+    // One request tells nothing of when the next one would come.
+    loop.goes_on = loop.steps.size() > 1 && pause < std::max(kPause, 2 * loop.longest_step);
     Duration sum = {};
     for (std::size_t i = 1; i < loop.steps.size(); ++i) sum += loop.steps[i].think;
     if (loop.steps.size() > 1) {

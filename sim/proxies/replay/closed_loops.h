@@ -18,7 +18,8 @@ struct ClosedLoop {
   std::vector<Step> steps;
   TimePoint last_end = {};
   Duration longest_step = {};  // from an end to the next
-  // It was at work when the recording ended. So it goes on, with its requests from the first on.
+  // It was at work when the recording ended, and had more than one request. So it goes on, with its
+  // requests from the first on.
   bool goes_on = false;
   Duration mean_think = {};  // before it begins anew
 };

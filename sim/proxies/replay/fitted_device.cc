@@ -23,14 +23,29 @@ struct Fit {
   double byte = 0;
 };
 
-// When the number of requests at the server changes.
-std::vector<std::pair<TimePoint, int>> changes_of(const RecordedLoad& load) {
-  std::vector<std::pair<TimePoint, int>> changes;
+// A request comes to the server, or has been there.
+struct Change {
+  TimePoint when;
+  int requests = 0;  // 1 or -1
+  // What is done of it in each second, if it is served evenly.
+  double request_rate = 0;
+  double byte_rate = 0;
+};
+
+std::vector<Change> changes_of(const RecordedLoad& load) {
+  std::vector<Change> changes;
   for (const RecordedIo& io : load.requests) {
-    changes.emplace_back(std::max(io.sent, TimePoint()), 1);
-    changes.emplace_back(std::max(io.end, TimePoint()), -1);
+    const TimePoint from = std::max(io.sent, TimePoint());
+    if (io.end <= from) continue;
+    const double request_rate = 1 / in_seconds(io.end - io.sent);
+    const double byte_rate = request_rate * static_cast<double>(io.size.count);
+    changes.push_back(
+        {.when = from, .requests = 1, .request_rate = request_rate, .byte_rate = byte_rate});
+    changes.push_back(
+        {.when = io.end, .requests = -1, .request_rate = -request_rate, .byte_rate = -byte_rate});
   }
-  std::ranges::sort(changes);
+  std::ranges::sort(changes, {},
+                    [](const Change& change) { return std::pair(change.when, change.requests); });
   return changes;
 }
 
@@ -130,27 +145,103 @@ Fit fit(const std::vector<Window>& windows) {
   return wrong_by(both, windows) < kMuchBetter * wrong_by(by_bytes, windows) ? both : by_bytes;
 }
 
+// What was done while so many requests were at the server (by that number).
+std::vector<Window> levels_of(const std::vector<Change>& changes) {
+  std::vector<Window> levels(1);
+  std::size_t outstanding = 0;
+  double request_rate = 0;
+  double byte_rate = 0;
+  TimePoint since;
+  for (const Change& change : changes) {
+    if (outstanding > 0) {
+      const double time = in_seconds(change.when - since);
+      levels[outstanding].busy += time;
+      levels[outstanding].requests += time * request_rate;
+      levels[outstanding].bytes += time * byte_rate;
+    }
+    outstanding += static_cast<std::size_t>(change.requests);
+    request_rate += change.request_rate;
+    byte_rate += change.byte_rate;
+    if (outstanding == 0) request_rate = byte_rate = 0;  // no rounding error stays
+    if (outstanding >= levels.size()) levels.resize(outstanding + 1);
+    since = change.when;
+  }
+  return levels;
+}
+
+// Slots, each of which has a request for so many seconds.
+struct Slots {
+  std::size_t count = 1;
+  double request = 0;
+  double wrong = 0;  // by the sum of squares, in seconds
+};
+
+// With n requests there, min(n, count) slots are in use.
+Slots slots_of(std::size_t count, const std::vector<Window>& levels, double byte) {
+  const auto for_each = [&](auto visit) {
+    for (std::size_t n = 1; n < levels.size(); ++n) {
+      const Window& level = levels[n];
+      if (level.busy <= 0) continue;
+      visit(std::max(level.busy - byte * level.bytes, 0.0),
+            level.requests / static_cast<double>(std::min(n, count)));
+    }
+  };
+  double turns_squared = 0;
+  double product = 0;
+  for_each([&](double busy, double turns) {
+    turns_squared += turns * turns;
+    product += busy * turns;
+  });
+  Slots slots = {.count = count, .request = turns_squared > 0 ? product / turns_squared : 0};
+  for_each([&](double busy, double turns) {
+    const double wrong = busy - slots.request * turns;
+    slots.wrong += wrong * wrong;
+  });
+  return slots;
+}
+
+// The best number of slots. If several are as good, such as below the only number of requests that
+// was seen, the largest: a request alone would not be served faster than it was.
+Slots best_slots(const std::vector<Window>& levels, double byte) {
+  constexpr std::size_t kEach = 64;  // up to there all numbers are tried
+  constexpr double kNothing = 1e-3;  // of the busy time
+  double busy = 0;
+  for (const Window& level : levels) busy += level.busy;
+  const std::size_t most = std::max<std::size_t>(levels.size() - 1, 1);
+  std::vector<Slots> tried;
+  for (std::size_t count = 1; count < most; count += count < kEach ? 1 : count / 8) {
+    tried.push_back(slots_of(count, levels, byte));
+  }
+  tried.push_back(slots_of(most, levels, byte));
+  const double least = std::ranges::min_element(tried, {}, &Slots::wrong)->wrong;
+  const double most_wrong = least + kNothing * busy * kNothing * busy;
+  Slots best;
+  for (const Slots& each : tried) {
+    if (each.wrong <= most_wrong) best = each;
+  }
+  return best;
+}
+
 }  // namespace
 
 DeviceSettings fitted_device(const RecordedLoad& load) {
   constexpr double kFastest = 1e13;  // bytes per second
   Windows windows(load.length);
+  const std::vector<Change> changes = changes_of(load);
   int outstanding = 0;
-  int most = 1;
   TimePoint since;
-  for (const auto& [when, change] : changes_of(load)) {
-    if (outstanding > 0) windows.add_busy(since, when);
-    outstanding += change;
-    most = std::max(most, outstanding);
-    since = when;
+  for (const Change& change : changes) {
+    if (outstanding > 0) windows.add_busy(since, change.when);
+    outstanding += change.requests;
+    since = change.when;
   }
   for (const RecordedIo& io : load.requests) windows.add(io);
   const Fit found = fit(windows.all());
   const double bandwidth = found.byte > 0 ? std::min(1 / found.byte, kFastest) : kFastest;
-  const double fixed = std::min(found.request * most, 3600.0);
+  const Slots slots = found.request > 0 ? best_slots(levels_of(changes), found.byte) : Slots();
   return {.bandwidth = {static_cast<std::uint64_t>(std::max(bandwidth, 1.0))},
-          .per_request = Duration(std::llround(fixed * 1e9)),
-          .parallelism = static_cast<std::uint64_t>(most)};
+          .per_request = Duration(std::llround(std::min(slots.request, 3600.0) * 1e9)),
+          .parallelism = slots.count};
 }
 
 }  // namespace vpfs::sim

@@ -18,8 +18,10 @@ struct RecordedSource {
   std::optional<std::uint32_t> uid = std::nullopt;
   std::string jobid;        // that its requests show; "": none
   std::string virtual_pfs;  // that they belonged to
-  // Nothing but the virtual PFS is known: they came before the recording began.
+  // Nothing but the virtual PFS is known: they came before the recording began, or...
   bool is_unknown = false;
+  // ... are of all sources that the recording has no numbers for. REQUIRES: is_unknown.
+  bool is_one_of_many = false;
 
   auto operator<=>(const RecordedSource&) const = default;
 };
@@ -36,6 +38,7 @@ struct RecordedIo {
 
 struct RecordedLoad {
   Duration length = {};
+  bool names_are_full = false;  // some sources have no job, or are not told apart
   std::vector<RecordedSource> sources;
   std::vector<RecordedIo> requests;  // by their arrivals
 };

@@ -38,6 +38,11 @@ std::vector<std::string> not_recorded(const stage::Classifier& classifier) {
   return names;
 }
 
+// Its index in what is known of a source and a kind.
+std::size_t belonging(std::uint32_t source, IoKind kind) {
+  return source * kIoKinds + static_cast<std::size_t>(kind);
+}
+
 void sort(std::vector<ReplayedShare>& shares) {
   std::ranges::sort(shares, [](const ReplayedShare& one, const ReplayedShare& other) {
     return std::tie(other.moved, one.virtual_pfs) < std::tie(one.moved, other.virtual_pfs);
@@ -84,11 +89,13 @@ Replay::Replay(const RecordedLoad& load, const DeviceSettings& device, const sta
             config.node_addresses);
       }()),
       not_recorded_(sim::not_recorded(classifier_)),
+      places_(config),
       recorded_(closed_loops(load)),
       belongings_(load.sources.size() * kIoKinds) {
   server_ = std::make_unique<ProxiedServer>(
       engine_, config, ProxiedServer::Settings{.device = device, .piece = kPiece},
       ProxiedServer::Callbacks{.done = [this](ProxiedServer::Request& request) { done(request); }});
+  count_moved();
   for (const ClosedLoop& each : recorded_) {
     Loop& loop = loops_.emplace_back();
     loop.recorded = &each;
@@ -138,29 +145,33 @@ void Replay::done(ProxiedServer::Request& request) {
   begin_later(loop, engine_.now() + std::max(recorded.mean_think, kLeast));
 }
 
-stage::Classifier::Match Replay::match_of(const RecordedSource& who, IoKind kind) const {
+Replay::Matched Replay::match_of(const RecordedSource& who, IoKind kind) {
   std::vector<std::optional<std::string_view>> hints;
   for (const std::string& name : classifier_.hint_names()) {
     const bool is_job = name == stage::kJobHint && !who.jobid.empty();
     hints.push_back(is_job ? std::optional<std::string_view>(who.jobid) : std::nullopt);
   }
   const stage::Identity identity{.kind = kind, .uid = who.uid, .hints = hints};
-  stage::Classifier::Match match = classifier_.classify(who.client, identity);
-  const auto has_name = [&](const stage::VirtualPfsConfig& each) {
-    return each.name == who.virtual_pfs;
-  };
-  if ((who.is_unknown || !not_recorded_.empty()) &&
-      std::ranges::any_of(config_.virtual_pfs, has_name)) {
-    match.virtual_pfs = match.declared_name = who.virtual_pfs;
-    match.rule = stage::Classifier::kNoRule;
+  Matched matched = {.match = classifier_.classify(who.client, identity)};
+  if (who.is_unknown || !not_recorded_.empty()) {
+    matched.moved = !places_.keep(who, kind, matched.match);
   }
-  return match;
+  return matched;
+}
+
+void Replay::count_moved() {
+  std::vector<std::optional<bool>> moved(belongings_.size());
+  for (const RecordedIo& io : load_.requests) {
+    std::optional<bool>& known = moved[belonging(io.source, io.kind)];
+    if (!known) known = match_of(load_.sources[io.source], io.kind).moved;
+    if (*known) ++moved_;
+  }
 }
 
 const Replay::Belonging& Replay::belonging_of(std::uint32_t source, IoKind kind) {
-  std::optional<Belonging>& known = belongings_[source * kIoKinds + static_cast<std::size_t>(kind)];
+  std::optional<Belonging>& known = belongings_[belonging(source, kind)];
   if (known) return *known;
-  const stage::Classifier::Match match = match_of(load_.sources[source], kind);
+  const stage::Classifier::Match match = match_of(load_.sources[source], kind).match;
   stage::Stage& stage = server_->stage();
   const stage::Place place = stage.find(match, engine_.now(), config_.rules);
   known = Belonging{.place = place,

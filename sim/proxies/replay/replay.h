@@ -12,6 +12,7 @@
 #include "sim/engine/engine.h"
 #include "sim/proxies/replay/closed_loops.h"
 #include "sim/proxies/replay/recorded_io.h"
+#include "sim/proxies/replay/recorded_places.h"
 #include "sim/proxies/server/proxied_server.h"
 #include "stage/config/config.h"
 #include "stage/rules/classifier.h"
@@ -46,8 +47,17 @@ class Replay {
   [[nodiscard]] std::uint64_t events() const { return events_; }
   void run_until(Duration time);
   // What the rules ask for and a recording does not have: "directory". If there is anything,
-  // requests stay in the virtual PFS that they were recorded in, where the configuration has it.
+  // requests stay in the virtual PFS that they were recorded in, where the configuration has it or
+  // a template for it.
   [[nodiscard]] const std::vector<std::string>& not_recorded() const { return not_recorded_; }
+  // Recorded requests that should stay where they were, and for which the configuration has no
+  // place. The rules place them by what is recorded.
+  [[nodiscard]] std::uint64_t moved() const { return moved_; }
+  // Virtual PFSes to which rules with different traffic classes, exemptions or templates lead, by
+  // what is not recorded.
+  [[nodiscard]] std::vector<std::string> ambiguous() const {
+    return {places_.ambiguous().begin(), places_.ambiguous().end()};
+  }
   // The busiest first. REQUIRES: run_until(length()).
   [[nodiscard]] std::vector<ReplayedShare> shares() const;
 
@@ -62,7 +72,12 @@ class Replay {
     std::uint8_t traffic_class = 0;
     std::size_t share = 0;  // index
   };
-  [[nodiscard]] stage::Classifier::Match match_of(const RecordedSource& who, IoKind kind) const;
+  struct Matched {
+    stage::Classifier::Match match;
+    bool moved = false;  // see moved()
+  };
+  [[nodiscard]] Matched match_of(const RecordedSource& who, IoKind kind);
+  void count_moved();
   [[nodiscard]] const Belonging& belonging_of(std::uint32_t source, IoKind kind);
 
   const RecordedLoad& load_;
@@ -72,6 +87,8 @@ class Replay {
   stage::Classifier classifier_;
   Engine engine_;
   std::vector<std::string> not_recorded_;
+  RecordedPlaces places_;
+  std::uint64_t moved_ = 0;
   std::vector<ClosedLoop> recorded_;
   std::deque<Loop> loops_;
   std::unique_ptr<ProxiedServer> server_;

@@ -16,8 +16,7 @@ constexpr Bytes kLargestRequest = {kGiB};
 constexpr Bytes kLargestFile = {1024 * kGiB};
 constexpr std::uint64_t kMostId = 0xffffffff;
 constexpr std::uint64_t kMostServers = 10'000;
-// Requests under way and points of the course over time: what a run keeps in memory.
-constexpr std::uint64_t kMostOutstanding = 10'000'000;
+// Points of the course over time, which a run keeps in memory.
 constexpr std::int64_t kMostIntervals = 100'000;
 
 void read_burst(ConfigReader& reader, SimulatedApplication& application) {
@@ -180,14 +179,16 @@ void read_coordinator(ConfigReader reader, Scenario& scenario) {
   scenario.coordinator = coordinator;
 }
 
+// Closed loops. With other arrivals it is the run that shows how many requests are under way.
 void check_memory(ConfigReader& reader, const Scenario& scenario) {
   std::uint64_t outstanding = 0;
   for (const SimulatedApplication& each : scenario.applications) {
+    if (each.arrivals != SimulatedApplication::Arrivals::closed) continue;
     outstanding += each.processes * each.outstanding;
   }
-  if (outstanding > kMostOutstanding) {
+  if (outstanding > Scenario::kMostUnderWay) {
     reader.report("applications", fmt::format("have {} requests under way; at most {} are possible",
-                                              outstanding, kMostOutstanding));
+                                              outstanding, Scenario::kMostUnderWay));
   }
   if (scenario.duration / scenario.interval > kMostIntervals) {
     reader.report("interval", fmt::format("gives more than {} points", kMostIntervals));

@@ -73,6 +73,10 @@ struct Scenario {
   std::uint64_t seed = 1;
   std::optional<CoordinatorSettings> coordinator;  // nothing: each server shares alone
   std::vector<SimulatedApplication> applications;
+  // Parts of requests, each on a server, that are under way at a time: what a run keeps in memory.
+  // It ends when there are more (WhatIf::problem()).
+  static constexpr std::uint64_t kMostUnderWay = 10'000'000;
+  std::uint64_t most_under_way = kMostUnderWay;
 
   [[nodiscard]] Duration run_length() const { return warm_up + duration; }
 };

@@ -101,6 +101,7 @@ void WhatIf::start(std::size_t application) {
   const SimulatedApplication& settings = scenario_.applications[application];
   ApplicationResult& result = results_.emplace_back();
   result.name = settings.name;
+  under_way_.push_back(0);
   const Duration& interval = scenario_.interval;
   result.course.resize(
       static_cast<std::size_t>((scenario_.duration + interval - Duration(1)) / interval));
@@ -192,6 +193,7 @@ void WhatIf::begin(Process& process) {
   Io& io = *free_ios_.back();
   free_ios_.pop_back();
   io = {.process = &process, .begun = engine_.now(), .parts_left = 0};
+  ++under_way_[process.application];
   const std::uint64_t strip = scenario_.strip_size.count;
   const std::uint64_t its = servers_of(settings);
   const std::uint64_t datafiles = settings.datafiles > 0 ? settings.datafiles : its;
@@ -213,6 +215,17 @@ void WhatIf::begin(Process& process) {
     engine_.after(scenario_.round_trip / 2,
                   [&proxied = *servers_[server], &part] { proxied.arrive(part); });
   }
+  end_if_too_many();
+}
+
+// The application with the most requests asks for more than it gets.
+void WhatIf::end_if_too_many() {
+  if (parts_.size() - free_parts_.size() <= scenario_.most_under_way || !problem_.empty()) return;
+  const auto most = std::ranges::max_element(under_way_);
+  problem_ = fmt::format(
+      "application '{}' has {} requests under way after {:.3f} s: its requests come faster than "
+      "they can be served, and no more fit into memory",
+      results_[static_cast<std::size_t>(most - under_way_.begin())].name, *most, in_seconds(now()));
 }
 
 stage::Place WhatIf::place_of(std::size_t application, std::size_t server, IoKind kind,
@@ -267,14 +280,15 @@ void WhatIf::end(Io& io) {
     result.course[static_cast<std::size_t>(into / scenario_.interval)] += settings.size;
   }
   free_ios_.push_back(&io);
+  --under_way_[process.application];
   if (settings.arrivals == SimulatedApplication::Arrivals::closed) {
     begin_later(process, engine_.now() + settings.think);
   }
 }
 
 void WhatIf::run_until(Duration time) {
-  while (engine_.step(TimePoint() + time)) ++events_;
-  engine_.skip_to(TimePoint() + time);
+  while (problem_.empty() && engine_.step(TimePoint() + time)) ++events_;
+  if (problem_.empty()) engine_.skip_to(TimePoint() + time);
 }
 
 WhatIfResult WhatIf::result() const {

@@ -56,9 +56,11 @@ class WhatIf {
   [[nodiscard]] Duration length() const { return scenario_.run_length(); }
   [[nodiscard]] Duration now() const { return engine_.now() - TimePoint(); }
   [[nodiscard]] std::uint64_t events() const { return events_; }
-  // Runs up to that time from the beginning.
+  // Runs up to that time from the beginning, or to a problem().
   void run_until(Duration time);
-  // REQUIRES: run_until(length()).
+  // Why the run has ended early; "": it has not.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  // REQUIRES: run_until(length()), and there is no problem.
   [[nodiscard]] WhatIfResult result() const;
 
  private:
@@ -77,6 +79,7 @@ class WhatIf {
   void begin(Process& process);
   void arrive_next(Process& process, TimePoint time);
   void arrive_recorded(Replay& replay);
+  void end_if_too_many();
   void part_done(ProxiedServer::Request& request);
   void end(Io& io);
   // Whether now is in the measured time.
@@ -105,6 +108,8 @@ class WhatIf {
   std::deque<Part> parts_;
   std::vector<Io*> free_ios_;
   std::vector<Part*> free_parts_;
+  std::vector<std::uint64_t> under_way_;  // requests, by application
+  std::string problem_;
   std::uint64_t events_ = 0;
 };
 

@@ -42,8 +42,8 @@ TEST(Cluster, LocalWritesTakeWhatTheDeviceTakes) {
   EXPECT_EQ(result.makespan, 6s);
   EXPECT_EQ(a.tally.local, Bytes{6'000'000'000});
   EXPECT_EQ(a.tally.remote, Bytes{});
-  EXPECT_EQ(a.tally.time(Step::write), 12s);  // of both tasks
-  EXPECT_EQ(a.tally.time(Step::read), 0s);
+  EXPECT_EQ(Duration(a.tally.time(Step::write)), 12s);  // of both tasks
+  EXPECT_EQ(Duration(a.tally.time(Step::read)), 0s);
   ASSERT_EQ(result.links.size(), 2U);
   EXPECT_EQ(result.links[0].name, "node 0 writes");
   EXPECT_EQ(result.links[0].carried, Bytes{3'000'000'000});
@@ -78,7 +78,7 @@ TEST(Cluster, StagingBringsWhatIsRead) {
   // It waits two seconds for its input. It has no output.
   EXPECT_EQ(result.applications.at(0).running(), 2500ms);
   EXPECT_EQ(result.applications.at(0).tally.staged, Bytes{1'000'000'000});
-  EXPECT_EQ(result.applications.at(0).tally.time(Step::read), 500ms);
+  EXPECT_EQ(Duration(result.applications.at(0).tally.time(Step::read)), 500ms);
 }
 
 TEST(Cluster, ApplicationsWaitForNodes) {

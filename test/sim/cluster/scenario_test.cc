@@ -191,6 +191,39 @@ TEST(ClusterScenario, BackfillingNeedsWallTimes) {
             "c.yaml:5: applications[0].wall_time: is missing\n");
 }
 
+TEST(ClusterScenario, KeysThatWouldNotCountAreMistakes) {
+  EXPECT_EQ(problems_of_application("steps: 1, tasks: 1, per_mille: {read: 1000}, wall_time: 1 s"),
+            "c.yaml:4: applications[0].wall_time: is for queue: backfill\n");
+  EXPECT_EQ(problems_of("storage: {place: cache, remote_percent: 10}"),
+            "c.yaml:3: cluster.storage.remote_percent: is not for place: cache or central\n");
+  const std::string san = "  san: {servers: 2}\n";
+  const auto central = [&](const std::string& keys) {
+    return problems_of_cluster(kNetwork + "  storage: {place: central" + keys + "}\n" + san +
+                               kApplications);
+  };
+  EXPECT_EQ(central(""), "");
+  EXPECT_EQ(central(", access: affinity"),
+            "c.yaml:3: cluster.storage.access: is not for place: central\n");
+  EXPECT_EQ(central(", remote_percent: 10"),
+            "c.yaml:3: cluster.storage.remote_percent: is not for place: cache or central\n");
+  EXPECT_EQ(problems_of_cluster(kNetwork + "  storage: {place: cache}\napplications:\n"
+                                           "  - {name: a, tasks: 1, steps: 1, remote_percent: 5, "
+                                           "per_mille: {read: 1000}}\n"),
+            "c.yaml:5: applications[0].remote_percent: is not for place: cache or central\n");
+  EXPECT_EQ(problems_of("storage: {place: external}"),
+            "c.yaml:5: applications[0].tasks: is all nodes, and place: external needs others\n");
+}
+
+TEST(ClusterScenario, ReplicasAreOnOtherServers) {
+  EXPECT_EQ(problems_of("san: {servers: 3, replicas: 3}"),
+            "c.yaml:3: cluster.san.replicas: \"3\" is out of range: 0 to 2\n");
+  ConfigErrors errors("c.yaml");
+  const ClusterScenario scenario =
+      read_cluster_scenario(kNetwork + "  san: {servers: 1}\n" + kApplications, errors);
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_EQ(scenario.storage.replicas, 0U);
+}
+
 TEST(ClusterScenario, WhatWouldNotFitIntoMemoryIsAMistake) {
   const std::string network =
       "cluster: {network: {topology: switch, nodes: 10000, link_rate: 1 GB/s}}\n";

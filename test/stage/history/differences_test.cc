@@ -65,6 +65,22 @@ TEST_F(ReadingDifferencesTest, ASumThatShrinksGivesZero) {
   EXPECT_EQ(measures.of(Measure::held_by_share), 900'000U);
 }
 
+TEST_F(ReadingDifferencesTest, WaitsThatShrinkHaveBegunAnew) {
+  std::vector readings = {reading(1, 500)};
+  readings[0].waited = std::chrono::hours(24) * 365 * 1000;
+  readings[0].served = milliseconds(700);
+  (void)differences_.since_last(readings);
+  readings[0].waited += milliseconds(300);
+  readings[0].served += milliseconds(10);
+  const Measures before = differences_.since_last(readings).at(0).measures;
+  EXPECT_EQ(before.of(Measure::waited), 300'000U) << "of a thousand years";
+  readings[0].waited = milliseconds(20);
+  readings[0].served = milliseconds(30);
+  const Measures measures = differences_.since_last(readings).at(0).measures;
+  EXPECT_EQ(measures.of(Measure::waited), 20'000U);
+  EXPECT_EQ(measures.of(Measure::served), 30'000U);
+}
+
 TEST_F(ReadingDifferencesTest, LoansOfAnIdleOneAreAnActivity) {
   std::vector readings = {reading(1, 500)};
   readings[0].loans = {.lent = 100, .borrowed = 30};

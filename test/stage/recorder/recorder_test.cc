@@ -144,18 +144,38 @@ TEST(RecorderTest, OriginsHaveOneNumberEach) {
   EXPECT_EQ(recorder.number_of({.connection = 2, .client = here, .jobid = "a"}), 3U);
   EXPECT_EQ(recorder.number_of({.connection = 1, .client = here, .jobid = "b"}), 2U);
   EXPECT_EQ(recorder.origins()[2].jobid, "b");
+  EXPECT_EQ(recorder.number_of({.connection = 0, .client = {}, .jobid = ""}), 0U);
 }
 
 TEST(RecorderTest, NamesAndOriginsHaveABound) {
   Recorder recorder({.requests = 1});
-  for (std::uint32_t i = 0; i < Recorder::kMostNames + 10; ++i) {
+  for (std::uint32_t i = 1; i < Recorder::kMostNames + 10; ++i) {
     recorder.write(request(i), {.app = AppId{i % 100}, .generation = i}, "job", {});
     (void)recorder.number_of(Origin{.connection = i, .client = {}, .jobid = ""});
   }
+  EXPECT_TRUE(recorder.is_full());
   EXPECT_THAT(recorder.names(), SizeIs(Recorder::kMostNames));
   EXPECT_THAT(recorder.origins(), SizeIs(Recorder::kMostNames));
-  EXPECT_EQ(recorder.number_of(Origin{.connection = 1'000'000, .client = {}, .jobid = ""}),
-            Recorder::kOther);
+  const std::uint32_t many =
+      recorder.number_of(Origin{.connection = 1'000'000, .client = {}, .jobid = ""});
+  EXPECT_NE(many, 0U) << "that is what came before the recording began";
+  EXPECT_EQ(recorder.origins()[many], Origin());
+}
+
+TEST(RecorderTest, OneConnectionCannotTakeAllOrigins) {
+  Recorder recorder({.requests = 1});
+  const auto number = [&](std::uint64_t connection, const std::string& jobid) {
+    return recorder.number_of(Origin{.connection = connection, .client = {}, .jobid = jobid});
+  };
+  for (std::size_t i = 0; i < Recorder::kMostJobs; ++i) {
+    EXPECT_EQ(recorder.origins()[number(1, std::to_string(i))].jobid, std::to_string(i));
+  }
+  EXPECT_FALSE(recorder.is_full());
+  for (std::uint32_t i = 0; i < Recorder::kMostNames; ++i) (void)number(1, "x" + std::to_string(i));
+  EXPECT_TRUE(recorder.is_full());
+  EXPECT_EQ(number(1, "y"), number(1, "")) << "it still has its connection";
+  EXPECT_EQ(recorder.origins()[number(2, "y")].jobid, "y");
+  EXPECT_THAT(recorder.origins(), SizeIs(Recorder::kMostJobs + 3));
 }
 
 TEST(RecorderTest, EndsAtItsTime) {

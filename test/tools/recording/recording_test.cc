@@ -103,6 +103,27 @@ TEST(JsonLines, AllOfARecordingComesBack) {
   }
 }
 
+TEST(JsonLines, OriginsBeyondTheBoundAreNotThoseOfBefore) {
+  Recording was = example();
+  EXPECT_EQ(json_lines(was).find("names_are_full"), std::string::npos);
+  was.origins.emplace_back();
+  was.requests[1].origin = 2;
+  const auto back = read(json_lines(was));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_TRUE(back->names_are_full);
+  EXPECT_FALSE(back->is_one_of_many(back->requests[0]));
+  EXPECT_TRUE(back->is_one_of_many(back->requests[1]));
+  EXPECT_FALSE(back->is_one_of_many(back->requests[2]));
+}
+
+TEST(JsonLines, SaysIfNamesWereTooMany) {
+  Recording was = example();
+  was.names_are_full = true;
+  const auto back = read(json_lines(was));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_TRUE(back->names_are_full);
+}
+
 TEST(JsonLines, WhatIsNotARecordingIsAnErrorWithItsLine) {
   EXPECT_EQ(problem(""), "x.json:1: the file is empty, or cannot be read");
   EXPECT_THAT(problem("{}\n"), StartsWith("x.json:1: expected the first line of a recording"));

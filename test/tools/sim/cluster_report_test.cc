@@ -45,6 +45,21 @@ TEST(ClusterReport, ATableHasWhatApplicationsDidAndTheBusiestLinks) {
               HasSubstr("all together 10.000 s; in the mean waiting 1.000 s, running 9.000 s"));
 }
 
+// Nine years each: their sum is longer than 64 bits of nanoseconds can say.
+TEST(ClusterReport, MeansOfManyLongOnesAreRight) {
+  constexpr auto kLong = 24h * 365 * 9;
+  FinishedCluster run = a_run("c.yaml", kLong);
+  sim::ClusterApplicationResult& first = run.result.applications[0];
+  first.tasks = 100;
+  first.tally.times = {};
+  for (int task = 0; task < 100; ++task) first.tally.time(sim::Step::write) += kLong;
+  const sim::ClusterApplicationResult one = first;
+  run.result.applications.assign(100, one);
+  const std::string table = to_table(run);
+  EXPECT_THAT(table, HasSubstr("in the mean waiting 1.000 s, running 283824000.000 s"));
+  EXPECT_THAT(table, HasSubstr(" 283824000.000\n")) << "of each task, in writes";
+}
+
 TEST(ClusterReport, AComparisonMatchesApplicationsByName) {
   FinishedCluster after = a_run("after.yaml", 18s);
   after.result.applications.push_back(after.result.applications[0]);

@@ -65,6 +65,30 @@ TEST_F(ReplayReport, NamesCannotSteerATerminal) {
   EXPECT_THAT(to_table(replay_), Not(HasSubstr("\x1b")));
 }
 
+TEST_F(ReplayReport, SaysWhatCouldNotStay) {
+  replay_.not_recorded = {"directory"};
+  EXPECT_THAT(to_table(replay_), Not(HasSubstr("were in virtual PFSes")));
+  replay_.moved = 12;
+  replay_.ambiguous = {"u"};
+  EXPECT_THAT(to_table(replay_), HasSubstr("\n12 requests were in virtual PFSes that"));
+  EXPECT_THAT(to_table(replay_), HasSubstr("\nRules give u different traffic classes"));
+}
+
+TEST_F(ReplayReport, SaysThatARecordingWasFull) {
+  EXPECT_THAT(to_table(replay_), Not(HasSubstr("too many")));
+  replay_.names_are_full = true;
+  EXPECT_THAT(to_table(replay_), HasSubstr("\nThe recording does not tell all connections"));
+  EXPECT_THAT(to_json(replay_), HasSubstr("\"names_are_full\": true"));
+}
+
+TEST_F(ReplayReport, TotalsThatDifferMuchCarryAWarning) {
+  EXPECT_EQ(totals_text(replay_),
+            "All together: recorded 10.0 MiB/s and 1101 requests, replayed 10.0 MiB/s and 1101 "
+            "requests.\n");
+  replay_.after[1].requests = 300;
+  EXPECT_THAT(totals_text(replay_), HasSubstr("replayed 10.0 MiB/s and 401 requests.\nRely on"));
+}
+
 TEST_F(ReplayReport, SaysThatOneSchedulerHasAllTargets) {
   EXPECT_THAT(to_table(replay_), Not(HasSubstr("target")));
   replay_.has_one_lane = true;

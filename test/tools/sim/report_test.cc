@@ -65,6 +65,34 @@ TEST(SimReport, ARateBoundsWhatAnApplicationIsEntitledTo) {
   EXPECT_THAT(to_table(run), HasSubstr("25.0        10.0"));
 }
 
+// Two applications of one virtual PFS use different numbers of servers.
+TEST(SimReport, EachApplicationHasThePromiseOfItsOwnServers) {
+  FinishedRun run = a_run("s.yaml", 150);
+  sim::ApplicationResult& b = run.result.applications[1];
+  b.virtual_pfs = "first";
+  b.course = {{50 * kMiB}, {0}};
+  sim::ApplicationResult c{.name = "c", .virtual_pfs = "other"};
+  c.moved = {200 * kMiB};
+  c.course = {{200 * kMiB}, {0}};
+  // By its weight, "first" has 300 of 400 MiB, and at most 100 on the servers of b.
+  b.promise = {.weight = 3, .most = BytesPerSecond{100 * kMiB}};
+  run.result.applications.push_back(c);
+  EXPECT_THAT(to_table(run), HasSubstr("75.0     37.5        75.0"));
+  EXPECT_THAT(to_table(run), HasSubstr("25.0     12.5        25.0"));
+  EXPECT_THAT(to_table(run), HasSubstr("100.0     50.0        25.0"));
+}
+
+// This takes minutes if each application is compared with all others for each of them.
+TEST(SimReport, ManyApplicationsTakeReasonableTime) {
+  FinishedRun run = a_run("s.yaml", 150);
+  const sim::ApplicationResult one = run.result.applications[0];
+  run.result.applications.assign(6000, one);
+  for (std::size_t i = 0; i < run.result.applications.size(); ++i) {
+    run.result.applications[i].virtual_pfs = "pfs-" + std::to_string(i);
+  }
+  EXPECT_THAT(to_table(run), HasSubstr("pfs-5999"));
+}
+
 TEST(SimReport, AComparisonMatchesApplicationsByName) {
   FinishedRun after = a_run("after.yaml", 75);
   after.result.applications[1].name = "c";

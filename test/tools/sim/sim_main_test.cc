@@ -248,6 +248,35 @@ TEST_F(SimProgram, ARunThatWouldTakeYearsFails) {
   EXPECT_EQ(outcome.output, "");
 }
 
+TEST_F(SimProgram, AnInputIsNotReplacedByAResult) {
+  std::ifstream file(example_);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  write("sfq.yaml", "proxy: {listen: 127.0.0.1:1, upstream: 127.0.0.1:2}\n");
+  const std::string scenario = write("s.yaml", test::replaced(text, "../sfq.yaml", "sfq.yaml"));
+  const std::string kept = read("s.yaml");
+  for (const char* const name : {"s.yaml", "./s.yaml", "sfq.yaml"}) {
+    const Outcome outcome = run({scenario, "--json", (directory_ / name).string()});
+    EXPECT_EQ(outcome.code, 2) << name;
+    EXPECT_THAT(outcome.errors,
+                HasSubstr("--json: " + (directory_ / name).string() + " would replace "));
+  }
+  EXPECT_EQ(read("s.yaml"), kept);
+  const std::string recording = write(
+      "busy.json",
+      "{\"vpfs_recording\":1,\"began_at\":1,\"length_us\":1000000,\"requests\":1,"
+      "\"overwritten\":0}\n"
+      "{\"arrival_ns\":0,\"wait_ns\":0,\"service_ns\":1000000,\"kind\":\"read\",\"asked\":4096,"
+      "\"moved\":4096,\"virtual_pfs\":\"default\",\"end\":\"done\",\"connection\":1}\n");
+  const std::string config = (directory_ / "sfq.yaml").string();
+  const Outcome replay = run({"--replay", recording, "--config", config, "--json", recording});
+  EXPECT_EQ(replay.code, 2);
+  EXPECT_EQ(replay.errors,
+            "--json: " + recording + " would replace " + recording + ", which is read\n");
+  const Outcome good = run({"--replay", recording, "--config", config});
+  EXPECT_EQ(good.code, 0) << good.errors;
+  EXPECT_THAT(good.output, HasSubstr("\nAll together: recorded "));
+}
+
 TEST_F(SimProgram, AResultThatCannotBeWrittenIsAnError) {
   const Outcome outcome = run({example_, "--json", (directory_ / "no" / "file").string()});
   EXPECT_EQ(outcome.code, 1);

@@ -89,6 +89,32 @@ TEST_F(SimBatch, BackfillingTakesAJobThatLeavesEnough) {
   EXPECT_EQ(started(2), 2s);
 }
 
+// This takes minutes if each job of the queue is compared with all jobs at each event.
+TEST_F(SimBatch, ALongQueueIsBackfilledInReasonableTime) {
+  settings_.backfills = true;
+  constexpr int kWaiting = 10'000;
+  add(3, 24h);
+  add(4, 1s, 1s);
+  for (int i = 0; i < kWaiting; ++i) add(1, 48h, 2s + i * 1s);  // each would delay the second one
+  add(1, 1h, 2h);
+  run();
+  EXPECT_EQ(started(1), 24h);
+  EXPECT_EQ(started(2), 24h + 1s);
+  EXPECT_EQ(started(jobs_.size() - 1), 2h);
+}
+
+TEST_F(SimBatch, OneThatStartsTakesWhatWasToSpare) {
+  settings_.backfills = true;
+  add(2, 10s);
+  add(3, 5s, 1s);
+  add(1, 100s, 2s);  // with it three are there at 10 s
+  add(1, 100s, 2s);
+  run();
+  EXPECT_EQ(started(1), 10s);
+  EXPECT_EQ(started(2), 2s);
+  EXPECT_EQ(started(3), 15s);
+}
+
 TEST_F(SimBatch, DataLieWhereTheyAreSupposedTo) {
   jobs_.push_back({.profile = {.tasks = 2,
                                .io_tasks = 2,

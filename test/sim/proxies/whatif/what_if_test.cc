@@ -48,6 +48,22 @@ class WhatIfTest : public testing::Test {
   stage::Config config_;
 };
 
+TEST_F(WhatIfTest, ArrivalsThatAreNeverServedEndTheRun) {
+  add_application("slow");
+  SimulatedApplication& flood = add_application("flood");
+  flood.arrivals = SimulatedApplication::Arrivals::even;
+  flood.between = 10us;
+  scenario_.most_under_way = 1000;
+  config_.virtual_pfs.push_back({.name = "default", .share = {}});
+  WhatIf simulation(scenario_, config_);
+  simulation.run_until(simulation.length());
+  EXPECT_LT(simulation.now(), 1s);
+  EXPECT_EQ(simulation.problem().find("application 'flood' has "), 0U) << simulation.problem();
+  const std::uint64_t events = simulation.events();
+  simulation.run_until(simulation.length());
+  EXPECT_EQ(simulation.events(), events);
+}
+
 TEST_F(WhatIfTest, TheVirtualPfsShownIsThatOfReadsWhateverComesFirst) {
   for (const char* const name : {"reads", "writes"}) {
     config_.virtual_pfs.push_back({.name = name, .share = {.weight = 2}});
