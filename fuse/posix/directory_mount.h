@@ -74,7 +74,8 @@ class DirectoryMount final : private control::Program {
   [[nodiscard]] SavedState constants() const;
   [[nodiscard]] Result<void> take_parcel(control::Predecessor::Parcel parcel);
   [[nodiscard]] Result<void> take_over();
-  [[nodiscard]] Result<void> take_on(control::Predecessor::Everything all);
+  // Returns how many requests it has taken on.
+  [[nodiscard]] Result<std::size_t> take_on(control::Predecessor::Everything all);
   void receive_the_rest();
   [[nodiscard]] Result<void> mount();
   [[nodiscard]] Result<void> make_server(net::Inherited* inherited);

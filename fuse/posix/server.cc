@@ -109,7 +109,8 @@ Server::Role Server::next_role(ServerThread& worker) {
   if (is_new) --starting_;
   for (bool has_rested = false;;) {
     if (!to_do_.empty()) {
-      worker.begin_work();
+      // With the lock: it is in the list or with the thread for whoever looks at both.
+      worker.begin_work(*to_do_.front());
       const Role role = {.request = to_do_.front()};
       to_do_.pop_front();
       --handed_over_;
@@ -177,16 +178,25 @@ bool Server::yields(uid_t uid) {
   return calls_.queue.yields(uid);
 }
 
+// thaw() looks at what waits after it has set frozen_, so nothing is left behind.
 bool Server::enter_or_wait(IoRequest& request) {
   const std::lock_guard lock(calls_.mutex);
-  return calls_.queue.enter_or_wait(request);
+  if (!frozen_) return calls_.queue.enter_or_wait(request);
+  calls_.queue.wait(request);
+  return false;
 }
 
+bool Server::wait_to_call_again(Duration step) {
+  std::unique_lock lock(again_mutex_);
+  return !again_.wait_for(lock, step, [this] { return frozen_.load(); });
+}
+
+// While the server is frozen, nothing moves from a door to a thread: pack() would miss it. Then
+// calls that wait are the other process's, and what the gate has let go stays.
 void Server::leave(uid_t uid, Door& door, std::vector<IoRequest*>& go) {
   const std::lock_guard lock(door.mutex);
   door.queue.leave(uid);
-  // What waits there goes to the process that takes over.
-  if (&door != &calls_ || !frozen_) door.queue.admit(go);
+  if (!frozen_ || (has_left_ && &door == &scheduled_)) door.queue.admit(go);
 }
 
 void Server::admit(std::vector<IoRequest*>& let_go, std::vector<IoRequest*>& go) {

@@ -88,10 +88,11 @@ class Server {
 
   // A hand-over to another process (handover/server_handover.cc). From freeze() on no message is
   // read and nothing held goes, until thaw(). settle(): whether nothing is under way any more that
-  // changes what the mount knows; to be asked again and again. What still waits for the file system
-  // below then stays with this process. pack() borrows what is held and what waits for a thread,
-  // and describes in `state` what stays. leave() is the end of what was packed here.
-  // Before freeze() data of held writes are copied, which takes a while.
+  // changes what the mount knows; to be asked again and again. Such a call that has not begun waits
+  // for the process that takes over. What still waits for the file system below, or for a thread
+  // after the gate has let it go, stays with this process. pack() borrows what is held and what
+  // waits for a thread, and describes in `state` what stays. leave() is the end of what was packed
+  // here. Before freeze() data of held writes are copied, which takes a while.
   void copy_held_data();
   void drop_copies() { data_.clear(); }
   void freeze();
@@ -134,8 +135,13 @@ class Server {
   [[nodiscard]] ServerThread* worker_at(std::size_t index);
   // What each thread does now; those that wait for messages come back without one.
   [[nodiscard]] std::vector<std::uint64_t> look_at_threads();
-  // Whether a request that changes what the mount knows waits for a thread.
-  [[nodiscard]] bool has_waiting_changes();
+  // What the gate has let go, changes what the mount knows and waits for a thread is from now on a
+  // call that has not begun.
+  void put_off_waiting_changes();
+  // Whether a request that changes what the mount knows is on its way to a thread.
+  [[nodiscard]] bool has_changes_to_do();
+  // Lets in what has waited there while the server was frozen.
+  void admit_scheduled();
   struct Stays {
     Channel* channel = nullptr;
     std::uint64_t unique = 0;
@@ -151,7 +157,10 @@ class Server {
   }
   // For a call that does not pass the gate.
   [[nodiscard]] bool enter(uid_t uid);
+  // While the server is frozen, the request waits.
   [[nodiscard]] bool enter_or_wait(IoRequest& request);
+  // Before a call that could not begin is done again. False: the server is frozen.
+  [[nodiscard]] bool wait_to_call_again(Duration step);
   // Whether a call of the user that is under way should leave the processor to others.
   [[nodiscard]] bool yields(uid_t uid);
   // Appends to `go` what may go instead.
@@ -218,6 +227,9 @@ class Server {
   std::mutex reading_mutex_;
   std::mutex rounds_mutex_;
   std::mutex asking_mutex_;
+  std::atomic<bool> has_left_ = false;  // another process is in charge; this one stays frozen
+  std::mutex again_mutex_;
+  std::condition_variable again_;  // it is frozen now
   std::vector<IoRequest*> packed_calls_;
   std::vector<std::unique_ptr<Channel>> inherited_;  // of the process before: requests came there
   std::vector<Stays> stayed_;                        // there

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "fuse/credentials.h"
 #include "fuse/posix/data_below.h"
+#include "fuse/posix/files/call_again.h"
 #include "fuse/posix/handover/known_changes.h"
 #include "fuse/posix/low_priority.h"
 #include "fuse/posix/opcodes.h"
@@ -24,6 +25,9 @@ namespace vpfs::fuse {
 namespace {
 
 constexpr std::size_t kMostSpareMessages = 64;
+// How long a call that could not begin waits, doubled each time.
+constexpr Duration kFirstStep = std::chrono::milliseconds(1);
+constexpr Duration kLongestStep = std::chrono::milliseconds(50);
 
 // Interrupts a thread that waits for a message. Nothing else uses it.
 int reading_signal() {
@@ -273,10 +277,7 @@ void Server::ServerThread::call(const fuse_in_header& head, std::span<std::byte>
     file.closed_at = server_.clock_.now();
   }
   if (!server_.enter(uid)) {
-    auto request = new_request(head);
-    request->charged = uid;
-    request->is_scheduled = false;
-    request->message.assign(message.begin(), message.end());
+    auto request = new_call(head, uid, message);
     // Another call may have left meanwhile.
     if (!server_.enter_or_wait(*request)) {
       (void)request.release();
@@ -287,17 +288,47 @@ void Server::ServerThread::call(const fuse_in_header& head, std::span<std::byte>
   }
   answers_through_ = nullptr;
   through_ = channel_.get();
+  process_ = static_cast<pid_t>(head.pid);
   uid_ = uid;
   unique_ = head.unique;
   if (!changes_what_is_known(head.opcode)) does(Doing::staying);
+  bool is_done = false;
   {
     const LowPriority low(synchronizes(head.opcode) && server_.yields(uid));
-    channel_->process(message);
+    is_done = process(*channel_, message);
   }
   does(Doing::working);
   unique_ = 0;
-  server_.leave(uid, server_.calls_, go_);
+  if (is_done) {
+    server_.leave(uid, server_.calls_, go_);
+  } else {
+    put_off(new_call(head, uid, message));
+  }
   work();
+}
+
+std::unique_ptr<IoRequest> Server::ServerThread::new_call(const fuse_in_header& head, uid_t charged,
+                                                          std::span<const std::byte> message) {
+  auto request = new_request(head);
+  request->charged = charged;
+  request->is_scheduled = false;
+  request->message.assign(message.begin(), message.end());
+  return request;
+}
+
+bool Server::ServerThread::process(Channel& channel, std::span<std::byte> message) {
+  for (Duration step = kFirstStep;; step = std::min(2 * step, kLongestStep)) {
+    channel.process(message);
+    waits_ = CallAgain::take();
+    if (!waits_) return true;
+    const bool goes_on = server_.wait_to_call_again(step);
+    waits_ = false;
+    if (!goes_on) return false;
+    // No signal is told of any more when the mount is gone.
+    if (to_end_ != unique_ && !server_.told_end_) continue;
+    channel.fail(unique_, EINTR);
+    return true;
+  }
 }
 
 void Server::ServerThread::handle_data(const fuse_in_header& head, std::span<std::byte> message) {
@@ -369,7 +400,10 @@ void Server::ServerThread::work() {
     std::unique_ptr<IoRequest> request(go_.front());
     if (go_.size() > 1) server_.hand_over(std::span(go_).subspan(1));
     go_.clear();
-    perform(*request);
+    if (!perform(*request)) {
+      put_off(std::move(request));
+      continue;
+    }
     server_.leave(request->charged, server_.door_of(*request), go_);
     if (request->is_scheduled) {
       server_.gate_.end(*request, server_.clock_.now(), let_go_);
@@ -379,17 +413,22 @@ void Server::ServerThread::work() {
   }
 }
 
-void Server::ServerThread::perform(IoRequest& request) {
+void Server::ServerThread::note(const IoRequest& request) {
   process_ = request.process;
   uid_ = request.charged;
   answers_through_ = may_be_answered_early(request) ? request.channel : nullptr;
   through_ = request.channel;
   unique_ = request.unique;
+}
+
+bool Server::ServerThread::perform(IoRequest& request) {
+  note(request);
   if (!changes_what_is_known(request)) does(Doing::staying);
+  bool is_done = true;
   if (!request.message.empty()) {
     const LowPriority low(synchronizes(head_of(request.message).opcode) &&
                           server_.yields(request.charged));
-    request.channel->process(request.message);
+    is_done = process(*request.channel, request.message);
   } else if (request.kind == IoKind::read) {
     read_data(request);
   } else {
@@ -397,6 +436,7 @@ void Server::ServerThread::perform(IoRequest& request) {
   }
   does(Doing::working);
   unique_ = 0;
+  return is_done;
 }
 
 void Server::ServerThread::read_data(IoRequest& request) {
@@ -441,9 +481,13 @@ std::optional<Server::Finding> Server::ServerThread::look_at_interrupted(std::ui
   if (unique_ != unique) return std::nullopt;
   Channel* const channel = answers_through_;
   const Holder holder = {.process = process_, .uid = uid_};
+  const bool may_end = channel != nullptr || waits_;
   if (unique_ != unique) return std::nullopt;
-  if (channel == nullptr || !obeys(server_.options_.interrupts, holder.process)) {
-    return Finding{.state = Finding::State::waits, .uid = holder.uid};
+  const Finding waits = {.state = Finding::State::waits, .uid = holder.uid};
+  if (!may_end || !obeys(server_.options_.interrupts, holder.process)) return waits;
+  if (channel == nullptr) {
+    to_end_ = unique;
+    return waits;
   }
   channel->fail(unique, EINTR);
   return Finding{.state = Finding::State::over};

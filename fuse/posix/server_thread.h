@@ -39,8 +39,11 @@ class Server::ServerThread {
   // What it does, for a hand-over. Working: it may change what the mount knows. Staying: it waits
   // for the file system below, in a call that changes nothing of that.
   enum class Doing : std::uint8_t { nothing, reading, working, staying };
-  // It gets a request. For this thread.
-  void begin_work() { does(Doing::working); }
+  // It gets a request, which is under way from now on. For this thread.
+  void begin_work(const IoRequest& request) {
+    does(Doing::working);
+    note(request);
+  }
   // While it is the same number, the thread has done the same.
   [[nodiscard]] std::uint64_t turn() const { return turn_; }
   [[nodiscard]] static Doing doing(std::uint64_t turn) { return static_cast<Doing>(turn % 4); }
@@ -78,11 +81,20 @@ class Server::ServerThread {
   void handle_data(const fuse_in_header& head, std::span<std::byte> message);
   void pass(std::unique_ptr<IoRequest> request, std::uint64_t size);
   // A request that does not pass the gate.
+  [[nodiscard]] std::unique_ptr<IoRequest> new_call(const fuse_in_header& head, uid_t charged,
+                                                    std::span<const std::byte> message);
   [[nodiscard]] std::string job_of(const fuse_in_header& head);
   void call(const fuse_in_header& head, std::span<std::byte> message);
   // Does everything in go_, and what that lets go.
   void work();
-  void perform(IoRequest& request);
+  // False: it has not begun, and the server is frozen.
+  [[nodiscard]] bool perform(IoRequest& request);
+  // Has libfuse do it, again and again if it cannot begin.
+  [[nodiscard]] bool process(Channel& channel, std::span<std::byte> message);
+  // A request that has not begun gives its thread away, and waits as a call that passes no gate.
+  void put_off(std::unique_ptr<IoRequest> request);
+  // Fills in what is known of the request under way.
+  void note(const IoRequest& request);
   void read_data(IoRequest& request);
   void write_data(IoRequest& request);
   [[nodiscard]] std::unique_ptr<IoRequest> new_request(const fuse_in_header& head);
@@ -106,6 +118,10 @@ class Server::ServerThread {
   std::atomic<std::uint64_t> turn_ = 0;  // Doing, and above it how often that has changed
   std::atomic<pid_t> process_ = 0;
   std::atomic<uid_t> uid_ = 0;  // that it counts for
+  // It could not begin yet, and is done again. Then the number of one that is to end instead: this
+  // thread answers it, since the kernel may forget after an answer what the request uses.
+  std::atomic<bool> waits_ = false;
+  std::atomic<std::uint64_t> to_end_ = 0;
   std::thread thread_;
 };
 

@@ -32,11 +32,15 @@ bool ThreadQueue::enter(uid_t uid) {
 
 bool ThreadQueue::enter_or_wait(IoRequest& request) {
   if (enter(request.charged)) return true;
+  wait(request);
+  return false;
+}
+
+void ThreadQueue::wait(IoRequest& request) {
   std::deque<IoRequest*>& queue = queues_[request.charged];
   if (queue.empty()) turns_.push_back(request.charged);
   queue.push_back(&request);
   waiting_.emplace(request.unique, &request);
-  return false;
 }
 
 void ThreadQueue::admit(std::vector<IoRequest*>& go) {

@@ -26,6 +26,8 @@ class ThreadQueue {
   [[nodiscard]] bool enter(uid_t uid);
   // As enter(); if it is not possible, the request waits here. REQUIRES: `charged` is set.
   [[nodiscard]] bool enter_or_wait(IoRequest& request);
+  // The request waits here, whether that is possible or not.
+  void wait(IoRequest& request);
   // Whether the user occupies many threads while others come too, so that its calls should leave
   // the processor to theirs.
   [[nodiscard]] bool yields(uid_t uid) const;

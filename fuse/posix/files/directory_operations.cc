@@ -21,7 +21,7 @@ void opendir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse
   net::Descriptor opened(path ? files.open_again(*path, O_RDONLY | O_DIRECTORY) : -1);
   DIR* const stream = opened ? ::fdopendir(opened.get()) : nullptr;
   if (stream == nullptr) {
-    fuse_reply_err(request, errno);
+    answer_error(request, errno);
     return;
   }
   (void)opened.release();
@@ -74,8 +74,9 @@ class Listing {
     // one on which something is mounted: what is known of it may be older than what another call
     // has just asked it for.
     const uid_t user = fuse_req_ctx(request_)->uid;
-    if (!is_dot(each.d_name) && (files_.inodes().knows_enough(user) ||
-                                 files_.look_up(number_, each.d_name, user, entry, false) != 0)) {
+    if (!is_dot(each.d_name) &&
+        (files_.inodes().knows_enough(user) ||
+         files_.look_up(number_, each.d_name, user, entry, PosixFileSystem::LookUp::listed) != 0)) {
       entry = {};
       entry.attr.st_ino = each.d_ino;
       entry.attr.st_mode = static_cast<mode_t>(DTTOIF(each.d_type));

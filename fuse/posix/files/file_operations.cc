@@ -54,20 +54,22 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
 
 // A program that its user may run but not read. The kernel opens it to run it, and lets no process
 // read it.
-int open_to_run(PosixFileSystem& files, const net::Descriptor& path, const fuse_ctx& caller) {
+int open_to_run(PosixFileSystem& files, const net::Descriptor& path, const fuse_ctx& caller,
+                int flags) {
   const std::string name = PosixFileSystem::path_to(path);
   if (::faccessat(AT_FDCWD, name.c_str(), X_OK, AT_EACCESS) != 0 || !become(0, 0)) return -1;
-  net::Descriptor opened(files.open_again(path, O_RDONLY));
+  net::Descriptor opened(files.open_again(path, flags));
   const int problem = errno;
   const bool back = become(caller.uid, caller.gid);
   errno = problem;
   return back ? opened.release() : -1;
 }
 
-// The descriptor neither appends nor gives up where a process of the caller would wait. A file that
-// can only be appended to keeps the former.
+// The descriptor neither appends nor gives up where a process of the caller would wait. A file
+// that can only be appended to keeps the former.
 void serve(const net::Descriptor& opened, int flags) {
-  (void)::fcntl(opened.get(), F_SETFL, flags & ~O_APPEND);
+  if (::fcntl(opened.get(), F_SETFL, flags & ~O_APPEND) == 0) return;
+  (void)::fcntl(opened.get(), F_SETFL, flags);
 }
 
 // A file that the kernel does not know of. Another object may have taken the name: a pipe without
@@ -90,17 +92,29 @@ int make(int directory, const char* name, int flags, mode_t mode) {
   return opened.release();
 }
 
+// A file that the kernel knows. Another process's lease on it keeps an open waiting for as long as
+// its user likes: up to 45 s, and again. So the open does not wait where the caller would. It has
+// ERESTART, and asks the holder to give the lease up.
+int open_known(PosixFileSystem& files, const Inode& inode, const net::Descriptor& path,
+               const fuse_ctx& caller, int flags) {
+  const int more = S_ISREG(inode.type) ? O_NONBLOCK : 0;
+  net::Descriptor opened(files.open_again(path, flags | more));
+  if (!opened && errno == EACCES && (flags & kOpenToRun) != 0) {
+    opened = net::Descriptor(open_to_run(files, path, caller, O_RDONLY | more));
+  }
+  if (opened) serve(opened, flags);
+  if (!opened && errno == EWOULDBLOCK && (more & ~flags) != 0) errno = ERESTART;
+  return opened.release();
+}
+
 void open(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_file_info* info) {
   const fuse_ctx& caller = *fuse_req_ctx(request);
   OpenPlace place(files.inodes(), caller.uid, Inodes::Patience::enough);
   const ObjectPath path = place ? files.path(number) : nullptr;
-  net::Descriptor opened(path ? files.open_again(*path, info->flags) : -1);
-  if (opened && (info->flags & O_APPEND) != 0) serve(opened, info->flags);
-  if (!opened && path && errno == EACCES && (info->flags & kOpenToRun) != 0) {
-    opened = net::Descriptor(open_to_run(files, *path, caller));
-  }
+  net::Descriptor opened(path ? open_known(files, files.inode(number), *path, caller, info->flags)
+                              : -1);
   if (!opened) {
-    fuse_reply_err(request, errno);
+    answer_error(request, errno);
     return;
   }
   prepare(files, *info, make_file(files, caller, std::move(place), std::move(opened)),
@@ -121,11 +135,12 @@ void create(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const
   net::Descriptor opened(directory ? make(directory->get(), name, info->flags, mode) : -1);
   fuse_entry_param entry = {};
   const int problem =
-      opened
-          ? files.enter(opened.get(), {.user = caller.uid, .parent = parent, .entry = name}, entry)
-          : errno;
+      opened ? files.enter(opened.get(),
+                           {.user = caller.uid, .parent = parent, .entry = name, .is_made = true},
+                           entry)
+             : errno;
   if (problem != 0) {
-    fuse_reply_err(request, problem);
+    answer_error(request, problem);
     return;
   }
   Inode& inode = files.inode(entry.ino);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fuse/mount_point.h"
+#include "fuse/posix/files/call_again.h"
 #include "fuse/posix/files/entry.h"
 
 namespace vpfs::fuse {
@@ -113,7 +114,7 @@ fuse_ino_t PosixFileSystem::number_of(const Inode& inode) {
 }
 
 int PosixFileSystem::look_up(fuse_ino_t parent, const char* name, uid_t user,
-                             fuse_entry_param& entry, bool mounts) {
+                             fuse_entry_param& entry, LookUp why) {
   const ObjectPath directory = path(parent);
   if (!directory) return errno;
   entry = {};
@@ -125,13 +126,16 @@ int PosixFileSystem::look_up(fuse_ino_t parent, const char* name, uid_t user,
   if (found == nullptr) {
     FoundEntry there = find_entry(directory->get(), name);
     if (!there) return errno;
-    if (there.is_mount && !mounts) return EXDEV;
+    if (there.is_mount && why == LookUp::listed) return EXDEV;
     entry.attr = there.attributes;
     // Those who want to know more of what is mounted there ask it themselves, without the lock.
     if (there.is_mount) entry.attr_timeout = 0;
-    found = inodes_.look_up(
-        std::move(there.opened), entry.attr,
-        {.user = user, .parent = parent, .entry = name, .is_mount = there.is_mount});
+    found = inodes_.look_up(std::move(there.opened), entry.attr,
+                            {.user = user,
+                             .parent = parent,
+                             .entry = name,
+                             .is_mount = there.is_mount,
+                             .is_made = why == LookUp::made});
     if (found == nullptr) return errno;
   }
   entry.ino = number_of(*found);
@@ -170,6 +174,15 @@ int PosixFileSystem::open_again(const net::Descriptor& path, int flags) const {
 
 PosixFileSystem& file_system_of(fuse_req_t request) {
   return *static_cast<PosixFileSystem*>(fuse_req_userdata(request));
+}
+
+void answer_error(fuse_req_t request, int problem) {
+  if (problem != ERESTART) {
+    fuse_reply_err(request, problem);
+    return;
+  }
+  CallAgain::ask();
+  fuse_reply_none(request);
 }
 
 bool take_place_of_caller(fuse_req_t request) {

@@ -64,10 +64,9 @@ class PosixFileSystem {
   [[nodiscard]] std::vector<SavedPart> save_open();
   // Objects, by their numbers.
   [[nodiscard]] std::vector<SavedPart> save_objects(std::span<const std::uint64_t> nodes);
-  // The other way round; restored() is the end.
+  // The other way round.
   [[nodiscard]] Result<void> restore(const SavedState& part,
                                      std::vector<net::Descriptor> descriptors);
-  void restored();
   // For MountPoint, with the file system as their owner.
   [[nodiscard]] static const fuse_lowlevel_ops& operations();
 
@@ -96,9 +95,14 @@ class PosixFileSystem {
   [[nodiscard]] ProcessJobs& jobs() { return jobs_; }
 
   // Looks a name up, for the kernel and on the user's behalf. Returns an errno, or 0 with the
-  // entry. Without `mounts`, a name on which something is mounted has EXDEV.
+  // entry.
+  enum class LookUp {
+    asked,
+    listed,  // the kernel may do without; a name on which something is mounted has EXDEV
+    made,    // by this call
+  };
   [[nodiscard]] int look_up(fuse_ino_t parent, const char* name, uid_t user,
-                            fuse_entry_param& entry, bool mounts = true);
+                            fuse_entry_param& entry, LookUp why = LookUp::asked);
   // The same of an object that is open, as what has just been made with that name.
   [[nodiscard]] int enter(int opened, const Inodes::Cause& cause, fuse_entry_param& entry);
   // The path that leads to an open object, for calls that take no descriptor.
@@ -134,6 +138,8 @@ class PosixFileSystem {
 [[nodiscard]] PosixFileSystem& file_system_of(fuse_req_t request);
 // The calling thread takes the caller's place. False: it cannot, and the request has its answer.
 [[nodiscard]] bool take_place_of_caller(fuse_req_t request);
+// Answers with an errno. ERESTART: the call has not begun (CallAgain).
+void answer_error(fuse_req_t request, int problem);
 
 // An operation as libfuse takes it, of one that gets its file system, in the caller's place.
 template <auto Operation>

@@ -126,10 +126,4 @@ Result<void> PosixFileSystem::restore_directory(const SavedState& from,
   return {};
 }
 
-void PosixFileSystem::restored() {
-  inodes_.restored();
-  open_files_.placed();
-  open_directories_.placed();
-}
-
 }  // namespace vpfs::fuse

@@ -89,10 +89,12 @@ Inode* Inodes::look_up(net::Descriptor opened, const struct stat& attributes, co
     std::unique_lock lock(mutex_);
     if (name.is_pinned() && !all_.contains(name)) slow_down(lock, cause.user);
     const auto may = [&] {
-      return !name.is_pinned() || may_stay_open(cause.user) || all_.contains(name);
+      return !name.is_pinned() || may_stay_open(cause.user) || all_.contains(name) ||
+             (cause.is_made && none_waits_);
     };
-    if (!wait_for_room(lock, cause.user, Patience::brief, may)) {
-      errno = ENFILE;
+    if (const int problem = wait_for_room(lock, cause.user, Patience::brief, may); problem != 0) {
+      lock.unlock();
+      errno = problem;
       return nullptr;
     }
     const auto [place, is_new] = all_.try_emplace(std::move(name));
@@ -202,15 +204,16 @@ bool Inodes::is_unchanged(Inode& inode, const struct stat& now, bool settled) {
 
 bool Inodes::take_descriptor(uid_t user, Patience patience) {
   bool many = false;
-  bool may = false;
+  int problem = 0;
   {
     std::unique_lock lock(mutex_);
-    may = wait_for_room(lock, user, patience, [&] { return may_take(user); });
-    if (may) shares_.take(user, 1);
+    problem = wait_for_room(lock, user, patience, [&] { return may_take(user); });
+    if (problem == 0) shares_.take(user, 1);
     many = pinned_.contains(user) && has_many_open(user);
   }
   if (many && tell_) tell_(user);
-  return may;
+  if (problem != 0) errno = problem;
+  return problem == 0;
 }
 
 void Inodes::give_descriptor_back(uid_t user) {
@@ -224,6 +227,12 @@ void Inodes::take_descriptor_again(uid_t user) {
   shares_.take(user, 1);
 }
 
+void Inodes::let_none_wait(bool on) {
+  const std::lock_guard lock(mutex_);
+  none_waits_ = on;
+  room_.notify_all();
+}
+
 void Inodes::slow_down(std::unique_lock<std::mutex>& lock, uid_t user) {
   const bool has_little = free_descriptors() < limits_.descriptors / 8 * 3;
   if (!tell_ || !has_little || !pinned_.contains(user) || !has_many_open(user)) return;
@@ -234,26 +243,27 @@ void Inodes::slow_down(std::unique_lock<std::mutex>& lock, uid_t user) {
 }
 
 template <typename May>
-bool Inodes::wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user, Patience patience,
-                           May may) {
+int Inodes::wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user, Patience patience,
+                          May may) {
   const bool is_brief = patience == Patience::brief;
   std::unordered_set<uid_t>& in_vain = in_vain_.at(is_brief ? 0 : 1);
   const auto longest = is_brief ? std::min(kBriefWait, limits_.longest_wait) : limits_.longest_wait;
   for (auto left = longest / kStepOfWait; !may(); --left) {
-    if (!tell_ || !pinned_.contains(user) || in_vain.contains(user)) return false;
+    if (!tell_ || !pinned_.contains(user) || in_vain.contains(user)) return ENFILE;
+    if (none_waits_) return ERESTART;
     if (left == 0) {
       in_vain.insert(user);
-      return false;
+      return ENFILE;
     }
     lock.unlock();
     tell_(user);
     lock.lock();
-    if (may()) return true;
+    if (may()) return 0;
     ++waiting_;
     room_.wait_for(lock, kStepOfWait);
     --waiting_;
   }
-  return true;
+  return 0;
 }
 
 // The kernel gives these back when it is asked to, so a user may have more than its share of them
@@ -278,9 +288,11 @@ bool Inodes::has_many_open(uid_t user) const {
 bool Inodes::may_know_more(uid_t user) {
   if (anchor_.descriptor() >= 0) return true;
   std::unique_lock lock(mutex_);
-  if (wait_for_room(lock, user, Patience::brief, [&] { return may_stay_open(user); })) return true;
-  errno = ENFILE;
-  return false;
+  const int problem =
+      wait_for_room(lock, user, Patience::brief, [&] { return may_stay_open(user); });
+  lock.unlock();
+  if (problem != 0) errno = problem;
+  return problem == 0;
 }
 
 bool Inodes::knows_enough(uid_t user) const {

@@ -70,7 +70,7 @@ struct Inode {
   timespec seen_changed = {};
   off_t seen_size = -1;
 
-  bool is_noted = false;  // among the changes for a successor
+  std::uint64_t noted = 0;  // the last hand-over that has it among its changes
 };
 
 // All of them. A known object takes memory, and no descriptor: those that calls have used lately
@@ -110,9 +110,10 @@ class Inodes {
     std::uint64_t parent = 0;
     const char* entry = "";
     bool is_mount = false;  // FoundEntry::is_mount
+    bool is_made = false;   // by this call, which cannot begin anew
   };
-  // The same of an object that is open; `attributes` are its own. It may wait briefly. Null:
-  // ENFILE, the user has as many open as it may.
+  // The same of an object that is open; `attributes` are its own. It may wait briefly. Null with
+  // errno: ENFILE, the user has as many open as it may; ERESTART, see let_none_wait().
   [[nodiscard]] Inode* look_up(net::Descriptor opened, const struct stat& attributes,
                                const Cause& cause);
   // The kernel takes look-ups back. The object is forgotten with the last.
@@ -128,11 +129,16 @@ class Inodes {
   // How long a call waits for room. The kernel holds the lock of a directory while a name is looked
   // up or made in it, and forgets none of its names meanwhile. So such a call must not wait long.
   enum class Patience { brief, enough };
-  // A descriptor for a file that a user opens. False: it has as many as it may (ENFILE).
+  // A descriptor for a file that a user opens. False with errno: ENFILE, it has as many as it may;
+  // ERESTART.
   [[nodiscard]] bool take_descriptor(uid_t user, Patience patience);
   void give_descriptor_back(uid_t user);
   // Whatever the user has: it is one that a predecessor has given.
   void take_descriptor_again(uid_t user);
+  // From now on, or no more: the kernel is not heard, so it forgets nothing. A call that would wait
+  // for room has ERESTART, and is to begin anew. What a call has made is known whatever its user
+  // has.
+  void let_none_wait(bool on);
 
   // Called when a user has many objects that stay open, by the thread that opened one more; it must
   // only post. Set before threads use the table.
@@ -148,16 +154,16 @@ class Inodes {
   // others.
   [[nodiscard]] std::vector<Name> names_to_forget(uid_t user, std::size_t looks);
   // Whether the kernel may be told of one more object for the user. It may wait briefly. False with
-  // ENFILE in errno.
+  // ENFILE or ERESTART in errno.
   [[nodiscard]] bool may_know_more(uid_t user);
   // Whether the user has so many objects that stay open that the kernel should be told of no more
   // than it asks for.
   [[nodiscard]] bool knows_enough(uid_t user) const;
 
   // For a successor in another process, which has the same numbers. note_changes(): from now on
-  // what changes is noted; it gives the numbers that are known. take_changes(): those that have
-  // changed since then, or are gone. save() writes some of the numbers from `next` on, those that
-  // are known, and moves `next` behind them.
+  // what changes is noted; it gives the numbers that are known, without the lock, so calls go on.
+  // take_changes(): those that have changed since then, or are gone. save() writes some of the
+  // numbers from `next` on, those that are known, and moves `next` behind them.
   static constexpr std::size_t kMostOpenAtOnce = 250;
   struct Saved {
     std::string records;
@@ -166,11 +172,9 @@ class Inodes {
   [[nodiscard]] std::vector<std::uint64_t> note_changes();
   [[nodiscard]] std::vector<std::uint64_t> take_changes();
   [[nodiscard]] Saved save(std::span<const std::uint64_t> nodes, std::size_t& next);
-  // The other way round, before any look-up. What has changed since it came is dropped first, and
-  // restored() comes last.
+  // The other way round, before any look-up. What has changed since it came is dropped first.
   void drop(std::span<const std::uint64_t> nodes);
   [[nodiscard]] Result<void> restore(std::string_view records, std::vector<net::Descriptor> open);
-  void restored();
   // Whether objects are opened by their handles here.
   [[nodiscard]] bool has_handles() const { return anchor_.descriptor() >= 0; }
 
@@ -187,7 +191,7 @@ class Inodes {
 
   // REQUIRES of these: mutex_ is locked.
   void note(Inode& inode) {
-    if (!notes_ || std::exchange(inode.is_noted, true)) return;
+    if (!notes_ || std::exchange(inode.noted, hand_over_) == hand_over_) return;
     changed_.push_back(inode.node);
   }
   [[nodiscard]] std::unique_ptr<Inode> take_out(Inode& inode);
@@ -200,10 +204,11 @@ class Inodes {
   void keep_open(Inode& inode, ObjectPath path, ObjectPath& closes);
   // Waits a moment for what is forgotten if there is little room.
   void slow_down(std::unique_lock<std::mutex>& lock, uid_t user);
-  // Waits until `may` is true. False: it is not, after the time that the patience allows.
+  // Waits until `may` is true. ENFILE: it is not, after the time that the patience allows.
+  // ERESTART: none may wait now.
   template <typename May>
-  [[nodiscard]] bool wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user,
-                                   Patience patience, May may);
+  [[nodiscard]] int wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user, Patience patience,
+                                  May may);
 
   [[nodiscard]] ObjectName name_of(std::optional<FileHandle> handle, const struct stat& attributes,
                                    bool is_mount) const;
@@ -220,6 +225,7 @@ class Inodes {
   UserShares shares_;  // of descriptors
   std::condition_variable room_;
   std::size_t waiting_ = 0;  // for room
+  bool none_waits_ = false;
   // Users with a wait that was in vain, by its patience, if nothing has been forgotten since. Their
   // calls do not wait so again: what they have may be in use, and others may need the lock of the
   // directory.
@@ -228,6 +234,7 @@ class Inodes {
   static constexpr std::uint64_t kRoot = 1;  // FUSE_ROOT_ID
   Numbered<Inode> numbers_{kRoot + 1};
   bool notes_ = false;
+  std::uint64_t hand_over_ = 0;  // they are counted
   std::vector<std::uint64_t> changed_;
 };
 

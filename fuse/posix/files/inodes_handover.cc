@@ -42,23 +42,30 @@ void write(ByteWriter& out, std::vector<std::byte>& bytes, const Inode& inode, b
 
 }  // namespace
 
+// What is looked up or forgotten meanwhile is noted.
 std::vector<std::uint64_t> Inodes::note_changes() {
   std::vector<std::uint64_t> nodes;
-  const std::lock_guard lock(mutex_);
-  notes_ = true;
-  changed_.clear();
-  nodes.reserve(all_.size());
-  for (const auto& [name, inode] : all_) {
-    inode->is_noted = false;
-    if (inode.get() != root_) nodes.push_back(inode->node);
+  std::uint64_t end = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    notes_ = true;
+    ++hand_over_;
+    changed_.clear();
+    end = numbers_.end();
+  }
+  for (std::uint64_t node = kRoot + 1; node < end; ++node) {
+    if (numbers_.at(node) != nullptr) nodes.push_back(node);
   }
   return nodes;
 }
 
 std::vector<std::uint64_t> Inodes::take_changes() {
-  const std::lock_guard lock(mutex_);
-  notes_ = false;
-  std::vector<std::uint64_t> nodes = std::exchange(changed_, {});
+  std::vector<std::uint64_t> nodes;
+  {
+    const std::lock_guard lock(mutex_);
+    notes_ = false;
+    nodes.swap(changed_);
+  }
   // A number may have been given again since.
   std::ranges::sort(nodes);
   nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
@@ -140,11 +147,6 @@ bool Inodes::restore(ByteReader& record, std::vector<net::Descriptor>& open, std
     keep_open(known, std::make_shared<const net::Descriptor>(std::move(open[used++])), closes);
   }
   return true;
-}
-
-void Inodes::restored() {
-  const std::lock_guard lock(mutex_);
-  numbers_.placed();
 }
 
 }  // namespace vpfs::fuse

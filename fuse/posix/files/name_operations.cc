@@ -21,12 +21,12 @@ void answer_entry(fuse_req_t request, PosixFileSystem& files, const fuse_entry_p
   if (fuse_reply_entry(request, &entry) != 0) files.inodes().forget(files.inode(entry.ino), 1);
 }
 
-void answer_look_up(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent,
-                    const char* name) {
+void answer_look_up(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name,
+                    PosixFileSystem::LookUp why) {
   fuse_entry_param entry;
-  const int problem = files.look_up(parent, name, fuse_req_ctx(request)->uid, entry);
+  const int problem = files.look_up(parent, name, fuse_req_ctx(request)->uid, entry, why);
   if (problem != 0) {
-    fuse_reply_err(request, problem);
+    answer_error(request, problem);
   } else {
     answer_entry(request, files, entry);
   }
@@ -44,7 +44,7 @@ ObjectPath path_for_new(fuse_req_t request, PosixFileSystem& files, fuse_ino_t p
 
 // The kernel does not keep that a name is missing: it may be made in the directory below.
 void lookup(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name) {
-  answer_look_up(request, files, parent, name);
+  answer_look_up(request, files, parent, name, PosixFileSystem::LookUp::asked);
 }
 
 void forget(fuse_req_t request, fuse_ino_t number, std::uint64_t lookups) {
@@ -66,9 +66,9 @@ void mknod(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const 
   use_umask(fuse_req_ctx(request)->umask);
   const ObjectPath directory = path_for_new(request, files, parent);
   if (!directory || ::mknodat(directory->get(), name, mode, device) != 0) {
-    fuse_reply_err(request, errno);
+    answer_error(request, errno);
   } else {
-    answer_look_up(request, files, parent, name);
+    answer_look_up(request, files, parent, name, PosixFileSystem::LookUp::made);
   }
 }
 
@@ -77,9 +77,9 @@ void mkdir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const 
   use_umask(fuse_req_ctx(request)->umask);
   const ObjectPath directory = path_for_new(request, files, parent);
   if (!directory || ::mkdirat(directory->get(), name, mode) != 0) {
-    fuse_reply_err(request, errno);
+    answer_error(request, errno);
   } else {
-    answer_look_up(request, files, parent, name);
+    answer_look_up(request, files, parent, name, PosixFileSystem::LookUp::made);
   }
 }
 
@@ -87,9 +87,9 @@ void symlink(fuse_req_t request, PosixFileSystem& files, const char* target, fus
              const char* name) {
   const ObjectPath directory = path_for_new(request, files, parent);
   if (!directory || ::symlinkat(target, directory->get(), name) != 0) {
-    fuse_reply_err(request, errno);
+    answer_error(request, errno);
   } else {
-    answer_look_up(request, files, parent, name);
+    answer_look_up(request, files, parent, name, PosixFileSystem::LookUp::made);
   }
 }
 
@@ -113,7 +113,7 @@ void link(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_in
                AT_SYMLINK_FOLLOW) != 0) {
     fuse_reply_err(request, errno);
   } else {
-    answer_look_up(request, files, parent, name);
+    answer_look_up(request, files, parent, name, PosixFileSystem::LookUp::made);
   }
 }
 

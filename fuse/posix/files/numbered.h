@@ -29,6 +29,8 @@ class Numbered {
   Numbered& operator=(const Numbered&) = delete;
 
   [[nodiscard]] std::uint64_t add(Object& object) {
+    // place() leaves numbers there that it has taken since, or that are there twice.
+    while (!free_.empty() && at(free_.back()) != nullptr) free_.pop_back();
     std::uint64_t number = end_;
     if (free_.empty()) {
       ++end_;
@@ -51,19 +53,17 @@ class Numbered {
     return segment == nullptr ? nullptr : segment[place.index].load();
   }
 
+  // All numbers that were ever given are below it.
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+
   // Takes on an object of the process before, under its number there. False: the number is taken,
-  // or no process of ours has given it. placed() ends that, before the first add().
+  // or no process of ours has given it.
   [[nodiscard]] bool place(std::uint64_t number, Object& object) {
     if (number < first_ || number > kMost || at(number) != nullptr) return false;
-    entry(number).store(&object);
+    for (std::uint64_t gap = number; gap-- > end_;) free_.push_back(gap);
     end_ = std::max(end_, number + 1);
+    entry(number).store(&object);
     return true;
-  }
-  void placed() {
-    free_.clear();
-    for (std::uint64_t number = end_; number-- > first_;) {
-      if (at(number) == nullptr) free_.push_back(number);
-    }
   }
 
  private:
@@ -138,10 +138,6 @@ class OpenObjects {
     object->number = number;
     open_.emplace(number, std::move(object));
     return true;
-  }
-  void placed() {
-    const std::lock_guard lock(mutex_);
-    numbers_.placed();
   }
   [[nodiscard]] Pointer find(std::uint64_t number) const {
     const std::lock_guard lock(mutex_);

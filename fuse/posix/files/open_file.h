@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,11 +28,10 @@ struct Opener {
 class OpenPlace {
  public:
   OpenPlace() = default;
-  // False with ENFILE in errno: the user has as many as it may, though the call has waited.
+  // False with ENFILE in errno: the user has as many as it may, though the call has waited. Or with
+  // ERESTART.
   OpenPlace(Inodes& inodes, uid_t user, Inodes::Patience patience)
-      : inodes_(inodes.take_descriptor(user, patience) ? &inodes : nullptr), user_(user) {
-    if (inodes_ == nullptr) errno = ENFILE;
-  }
+      : inodes_(inodes.take_descriptor(user, patience) ? &inodes : nullptr), user_(user) {}
   // Whatever the user has: another process has given it before.
   [[nodiscard]] static OpenPlace given_before(Inodes& inodes, uid_t user) {
     OpenPlace place;

@@ -27,6 +27,7 @@ namespace vpfs::fuse {
     case FUSE_FSYNCDIR:
     case FUSE_SYNCFS:
     case FUSE_FALLOCATE:
+    case FUSE_LSEEK:
     case FUSE_COPY_FILE_RANGE:
     case FUSE_SETXATTR:
     case FUSE_GETXATTR:

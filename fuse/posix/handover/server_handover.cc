@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "fuse/posix/handover/known_changes.h"
 #include "fuse/posix/server.h"
@@ -60,6 +61,9 @@ void Server::freeze() {
     frozen_ = true;
   }
   gate_.freeze(true);
+  files_.inodes().let_none_wait(true);
+  { const std::lock_guard lock(again_mutex_); }
+  again_.notify_all();
 }
 
 void Server::thaw() {
@@ -68,6 +72,7 @@ void Server::thaw() {
     const std::lock_guard lock(rounds_mutex_);
     frozen_ = false;
   }
+  files_.inodes().let_none_wait(false);
   gate_.freeze(false);
   std::vector<IoRequest*> go;
   {
@@ -78,12 +83,22 @@ void Server::thaw() {
     calls_.queue.admit(go);
   }
   if (!go.empty()) hand_over(go);
+  admit_scheduled();
   {
     const std::lock_guard lock(handed_mutex_);
     see_to_a_reader();
   }
   rounds_.wake();
   ask_again();
+}
+
+void Server::admit_scheduled() {
+  std::vector<IoRequest*> go;
+  {
+    const std::lock_guard lock(scheduled_.mutex);
+    scheduled_.queue.admit(go);
+  }
+  if (!go.empty()) hand_over(go);
 }
 
 std::vector<std::uint64_t> Server::look_at_threads() {
@@ -96,14 +111,41 @@ std::vector<std::uint64_t> Server::look_at_threads() {
   return turns;
 }
 
-bool Server::has_waiting_changes() {
-  const auto changes = [](const IoRequest* each) { return changes_what_is_known(*each); };
-  {
-    const std::lock_guard lock(handed_mutex_);
-    if (std::ranges::any_of(to_do_, changes)) return true;
+// One that the gate has let go has had its turn.
+void Server::ServerThread::put_off(std::unique_ptr<IoRequest> request) {
+  server_.leave(request->charged, server_.door_of(*request), go_);
+  if (request->is_scheduled) {
+    server_.gate_.end(*request, server_.clock_.now(), let_go_);
+    server_.admit(let_go_, go_);
+    request->is_scheduled = false;
   }
-  const std::lock_guard lock(scheduled_.mutex);
-  return std::ranges::any_of(scheduled_.queue.all(), changes);
+  IoRequest* const waits = request.release();
+  // The server may not be frozen any more.
+  if (server_.enter_or_wait(*waits)) go_.push_back(waits);
+}
+
+// Its user's other calls may last for long, and it would wait for these.
+void Server::put_off_waiting_changes() {
+  std::vector<IoRequest*> changes;
+  {
+    const std::lock_guard lock(scheduled_.mutex);
+    for (const IoRequest* const each : scheduled_.queue.all()) {
+      if (!changes_what_is_known(*each)) continue;
+      changes.push_back(scheduled_.queue.withdraw(each->unique));
+    }
+  }
+  for (IoRequest* const each : changes) {
+    std::vector<IoRequest*> let_go;
+    gate_.end(*each, clock_.now(), let_go);
+    each->is_scheduled = false;
+    VPFS_ASSERT(let_go.empty() && !enter_or_wait(*each));
+  }
+}
+
+bool Server::has_changes_to_do() {
+  const std::lock_guard lock(handed_mutex_);
+  return std::ranges::any_of(to_do_,
+                             [](const IoRequest* each) { return changes_what_is_known(*each); });
 }
 
 // Requests go from threads to queues and back. If no thread has changed what it does from the first
@@ -114,9 +156,12 @@ bool Server::settle() {
     const ServerThread::Doing doing = ServerThread::doing(turn);
     return doing == ServerThread::Doing::reading || doing == ServerThread::Doing::working;
   });
-  return !busy && !has_waiting_changes() && look_at_threads() == turns;
+  put_off_waiting_changes();
+  return !busy && !has_changes_to_do() && look_at_threads() == turns;
 }
 
+// Requests still go from the list to threads, so it comes first. At the door they stay until
+// leave().
 std::vector<Server::Stays> Server::what_stays() {
   std::vector<Stays> all;
   const auto add = [&](const IoRequest* each) {
@@ -198,8 +243,12 @@ void Server::leave() {
   }
   for (IoRequest* const each : gone) delete each;
   data_.clear();
-  const std::lock_guard lock(interrupted_mutex_);
-  interrupted_ = InterruptedRequests();
+  {
+    const std::lock_guard lock(interrupted_mutex_);
+    interrupted_ = InterruptedRequests();
+  }
+  has_left_ = true;
+  admit_scheduled();
 }
 
 Result<void> Server::take_on(const SavedState& parcel, std::vector<net::Descriptor> descriptors) {

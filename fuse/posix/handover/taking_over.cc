@@ -91,14 +91,18 @@ Result<void> DirectoryMount::take_over() {
   VPFS_TRY(predecessor_->tell_ready());
   Result<control::Predecessor::Everything> all = predecessor_->receive();
   if (!all) return give_up(all.error());
-  if (const Result<void> taken = take_on(std::move(*all)); !taken) return give_up(taken.error());
+  const Result<std::size_t> requests = take_on(std::move(*all));
+  if (!requests) return give_up(requests.error());
   VPFS_TRY(predecessor_->tell_taken());
   mount_->take_charge();
   server_->thaw();
+  // Not before: the log may be on this mount.
+  spdlog::info("took over {} open files, {} known objects and {} held requests",
+               files_->files().size(), files_->inodes().size(), *requests);
   return {};
 }
 
-Result<void> DirectoryMount::take_on(control::Predecessor::Everything all) {
+Result<std::size_t> DirectoryMount::take_on(control::Predecessor::Everything all) {
   const SavedState& stage_state = all.state.child("stage");
   const SavedState& own = all.state.child("mount");
   host_.take_on(all.state);
@@ -106,15 +110,12 @@ Result<void> DirectoryMount::take_on(control::Predecessor::Everything all) {
   gate_.act(clock_.now(),
             [&](stage::Stage& stage, TimePoint at) { stage.restore(stage_state, at); });
   for (control::Predecessor::Parcel& each : all.parcels) VPFS_TRY(take_parcel(std::move(each)));
-  files_->restored();
   const std::size_t requests = server_->take_on_requests(own);
   gate_.act(clock_.now(),
             [&](stage::Stage& stage, TimePoint at) { stage.restore_schedulers(stage_state, at); });
   // Its threads wait until this process is in charge.
   VPFS_TRY(server_->start());
-  spdlog::info("took over {} open files, {} known objects and {} held requests",
-               files_->files().size(), files_->inodes().size(), requests);
-  return {};
+  return requests;
 }
 
 void DirectoryMount::receive_the_rest() {

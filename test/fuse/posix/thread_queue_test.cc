@@ -99,6 +99,16 @@ TEST_F(ThreadQueueTest, WhatWaitsIsFoundAndTakenOut) {
   EXPECT_EQ(queue.busy(), 0U);
 }
 
+TEST_F(ThreadQueueTest, WhatIsToWaitWaitsThoughThereIsRoom) {
+  ThreadQueue queue(4);
+  ASSERT_TRUE(queue.enter(1));
+  queue.wait(request(1, 5));
+  queue.wait(request(2, 6));
+  EXPECT_EQ(queue.waiting(), 2U);
+  EXPECT_EQ(queue.busy(), 1U);
+  EXPECT_THAT(left(queue, 1), ElementsAre(5, 6));
+}
+
 TEST_F(ThreadQueueTest, AUserWithManyThreadsYieldsWhileOthersCome) {
   ThreadQueue queue(256);
   for (int i = 0; i < 20; ++i) {

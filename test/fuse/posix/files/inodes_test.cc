@@ -156,6 +156,38 @@ TEST_F(PinnedInodes, AnOpenThatHasWaitedInVainIsNotRepeatedUntilSomethingIsForgo
   inodes_.give_descriptor_back(kMallory);
 }
 
+// Nothing is forgotten while another process takes over.
+TEST_F(PinnedInodes, WhereNoneMayWaitACallIsToBeginAnew) {
+  std::vector<Inode*> known;
+  for (const char* name : {"version", "uptime", "meminfo", "loadavg", "stat", "cpuinfo"}) {
+    known.push_back(know(kMallory, name));
+  }
+  ASSERT_THAT(known, Each(NotNull()));
+  inodes_.when_many_stay_open([&](uid_t) { inodes_.let_none_wait(true); });
+  EXPECT_FALSE(inodes_.take_descriptor(kMallory, Inodes::Patience::enough)) << "it has begun to";
+  EXPECT_EQ(errno, ERESTART);
+  EXPECT_FALSE(inodes_.may_know_more(kMallory));
+  EXPECT_EQ(errno, ERESTART);
+  EXPECT_EQ(know(kMallory, "mounts"), nullptr);
+  EXPECT_EQ(errno, ERESTART);
+  net::Descriptor made = open_path("/proc/filesystems");
+  const struct stat attributes = attributes_of(made);
+  EXPECT_NE(inodes_.look_up(std::move(made), attributes,
+                            {.user = kMallory, .entry = "filesystems", .is_made = true}),
+            nullptr)
+      << "it is there already";
+  // None of these waits was in vain.
+  inodes_.when_many_stay_open([&](uid_t) {
+    if (known.empty()) return;
+    inodes_.forget(*known.back(), 1);
+    known.pop_back();
+  });
+  inodes_.let_none_wait(false);
+  EXPECT_NE(know(kMallory, "mounts"), nullptr);
+  EXPECT_TRUE(inodes_.take_descriptor(kMallory, Inodes::Patience::enough));
+  inodes_.give_descriptor_back(kMallory);
+}
+
 // Open files are given back by their user alone.
 TEST_F(PinnedInodes, AUserOfOpenFilesAloneDoesNotWait) {
   std::size_t asked = 0;

@@ -1,6 +1,9 @@
 #include "fuse/posix/files/numbered.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -42,12 +45,29 @@ TEST(Numbered, WhatAnotherProcessHasGivenKeepsItsNumberAndGapsAreFilled) {
   EXPECT_FALSE(numbers.place(5, things[2])) << "it is taken";
   EXPECT_FALSE(numbers.place(1, things[2])) << "none is that small";
   EXPECT_FALSE(numbers.place(UINT64_MAX, things[2]));
-  numbers.placed();
   EXPECT_EQ(numbers.add(things[2]), 3U);
   EXPECT_EQ(numbers.add(things[3]), 4U);
   Thing last;
   EXPECT_EQ(numbers.add(last), 6U);
   EXPECT_EQ(numbers.at(5), &things[1]);
+}
+
+// What has changed on the other side is dropped here, and comes again.
+TEST(Numbered, ANumberThatIsFreeForAMomentIsNotGivenTwice) {
+  Numbered<Thing> numbers(1);
+  std::vector<Thing> things(6);
+  EXPECT_TRUE(numbers.place(4, things[0]));
+  EXPECT_TRUE(numbers.place(2, things[1])) << "in any order";
+  for (int i = 0; i < 2; ++i) {
+    numbers.remove(4);
+    EXPECT_TRUE(numbers.place(4, things[0]));
+  }
+  numbers.remove(2);
+  std::vector<std::uint64_t> given;
+  for (Thing& each : std::span(things).subspan(2)) given.push_back(numbers.add(each));
+  std::ranges::sort(given);
+  EXPECT_EQ(given, (std::vector<std::uint64_t>{1, 2, 3, 5}));
+  EXPECT_EQ(numbers.at(4), &things[0]);
 }
 
 TEST(OpenObjects, AnObjectIsFoundByItsNumberUntilItIsClosed) {
