@@ -98,10 +98,11 @@ bool leave_foreground(bool foreground, std::optional<int>& started) {
   return started.has_value();
 }
 
-// Runs the mount that `make` gives. `started`: the pipe to the program that was started.
+// Runs the mount that `make` gives. `started`: the pipe to the program that was started. `lines`
+// are logged once it serves, since the log may be on the mount.
 template <typename Make>
-int serve(const MountOptions& options, const Config& config, std::optional<int> started,
-          control::Predecessor* predecessor, Make make) {
+int serve(const MountOptions& options, const Config& config, const std::vector<std::string>& lines,
+          std::optional<int> started, control::Predecessor* predecessor, Make make) {
   const std::string& level = options.log_level.empty() ? config.log_level : options.log_level;
   const std::string& log = options.log.empty() ? config.log : options.log;
   if (const auto logging = set_up_logging("vpfs-mount", level, log); !logging) {
@@ -115,6 +116,7 @@ int serve(const MountOptions& options, const Config& config, std::optional<int> 
   if (const auto serving = (*mount)->start(); !serving) {
     return give_up(predecessor, serving.error().message);
   }
+  for (const std::string& line : lines) spdlog::info("{}", line);
   std::cout << "vpfs-mount: ready at " << options.point.directory << " for " << options.point.source
             << ", pid " << ::getpid() << std::endl;
   if (const auto manager = net::ManagerSocket::of_environment()) {
@@ -129,13 +131,9 @@ int serve(const MountOptions& options, const Config& config, std::optional<int> 
 int serve_directory(const MountOptions& options, const Config& config, const ConfigErrors& errors,
                     control::HostNames& names, std::optional<int> started,
                     control::Predecessor* predecessor) {
-  return serve(options, config, started, predecessor, [&](const Clock& clock) {
+  return serve(options, config, start_lines(config), started, predecessor, [&](const Clock& clock) {
     for (const std::string& warning : errors.warnings()) log_answer(spdlog::level::warn, warning);
-    auto mount = DirectoryMount::make(options, config, names, clock, predecessor);
-    if (mount) {
-      for (const std::string& line : start_lines(config)) spdlog::info("{}", line);
-    }
-    return mount;
+    return DirectoryMount::make(options, config, names, clock, predecessor);
   });
 }
 
@@ -145,7 +143,7 @@ int serve_orangefs(MountOptions options, bool foreground) {
   }
   std::optional<int> started;
   if (!leave_foreground(foreground, started)) return 1;
-  return serve(options, Config(), started, nullptr,
+  return serve(options, Config(), {}, started, nullptr,
                [&](const Clock& clock) { return pvfs::OrangefsMount::make(options, clock); });
 }
 
