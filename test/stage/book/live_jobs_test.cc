@@ -114,6 +114,11 @@ TEST(LiveJobs, AJobWithAMistakeIsRefused) {
   EXPECT_THAT(driver.refusal(start_job("{x}", {"weight=1"})), HasSubstr("with braces"));
   EXPECT_THAT(driver.refusal(start_job(std::string(126, 'x'), {"weight=1"})), HasSubstr("NAME"));
   start = start_job("4711");
+  for (const std::string& account : {std::string(129, 'a'), std::string("a\nb")}) {
+    start.job.account = account;
+    EXPECT_THAT(driver.refusal(start), HasSubstr("account: must be at most 128 bytes"));
+  }
+  start = start_job("4711");
   start.until = at(0);
   EXPECT_THAT(driver.refusal(start), HasSubstr("time_limit: its time would be over"));
   EXPECT_TRUE(driver.book.state().jobs.empty());
