@@ -34,6 +34,7 @@ from lab.harness import Program, Programs  # noqa: E402
 from lab.load import Application, seconds  # noqa: E402
 
 WITH_LOAD = {"a-slow-job.md"}
+TLS = "/etc/vpfs/tls"
 JOBS = [Application(name, size=64 << 10, outstanding=16, file_size=4 << 20, jobid=name) for name in ("4711", "4712", "4713")]
 SETTLE = 2.5  # until rates follow a change
 PATIENCE = 20.0
@@ -60,6 +61,10 @@ class Site:
                               ("127.0.0.1:8003", DIRECT)):
             text = text.replace(address, f"127.0.0.1:{self.cluster.ports(path)[0]}")
         return text
+
+    def as_typed(self, printed: str) -> str:
+        """What a program has printed, with the one folder that pages name and programs print."""
+        return printed.replace(self.local(TLS), TLS)
 
     def use(self, config: str) -> None:
         """Starts the proxy with this configuration, and without what another one has left."""
@@ -136,7 +141,7 @@ def run_page(file: pathlib.Path) -> Iterator[Done]:
                     time.sleep(SETTLE)
                 done = here.run(step)
                 changed = step.words()[1] == "rule"
-                yield Done(section, step, done.stdout + done.stderr, done.returncode)
+                yield Done(section, step, here.as_typed(done.stdout + done.stderr), done.returncode)
 
 
 def row(printed: str, name: str) -> dict[str, str]:

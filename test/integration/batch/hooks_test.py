@@ -45,7 +45,8 @@ esac
 # The module that pbs_mom gives to its hooks. accept() ends a hook; a hook that ends in another way rejects the job.
 PBS = """import json, os, sys
 EXECJOB_BEGIN, EXECJOB_END, EXECJOB_ABORT, LOG_WARNING = 1, 2, 4, 4
-facts = json.loads(os.environ["PBS_FACTS"])
+with open(os.environ["PBS_FACTS"], encoding="utf-8") as file:
+    facts = json.load(file)
 class Job:
     def __init__(self):
         self.__dict__.update(facts["job"])
@@ -194,9 +195,11 @@ class BatchHooksTest(unittest.TestCase):
             before = next(line for line in text.splitlines() if line.startswith(f"{name} = "))
             text = text.replace(before, f"{name} = {value!r}")
         hook = self.write("pbs/hook.py", text)
-        facts = {"type": {"begin": 1, "end": 2, "abort": 4}[kind], "in_ms_mom": in_ms_mom, "job": PBS_JOB | job}
+        # A file: a variable of the environment holds at most 128 KiB.
+        facts = self.write("pbs/facts", json.dumps({"type": {"begin": 1, "end": 2, "abort": 4}[kind],
+                                                    "in_ms_mom": in_ms_mom, "job": PBS_JOB | job}))
         done = subprocess.run([sys.executable, "-B", hook], check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              env={"PYTHONPATH": str(hook.parent), "PBS_FACTS": json.dumps(facts)}, timeout=PATIENCE, cwd="/")
+                              env={"PYTHONPATH": str(hook.parent), "PBS_FACTS": str(facts)}, timeout=PATIENCE, cwd="/")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertTrue(done.stdout.endswith("accepted\n"), done.stdout)
         return done.stdout.removesuffix("accepted\n")
