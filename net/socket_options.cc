@@ -51,6 +51,10 @@ void bound_delivery(int socket, Duration within) {
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, sizeof value);
 }
 
+void bound_unsent(int socket, std::uint32_t bytes) {
+  (void)setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
 bool has_hung_up(int socket) {
   pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
   return ::poll(&state, 1, 0) > 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <system_error>
 
 #include "base/clock.h"
@@ -20,6 +21,10 @@ void keep_alive(int socket);
 // delivered later then, also after this program has closed the socket, or was killed or stopped. A
 // UNIX socket loses nothing, and is left alone.
 void bound_delivery(int socket, Duration within);
+
+// The socket takes more to send only while less than so many bytes wait for the peer's window. So a
+// write that gets on shows that the peer takes what it is sent, however large the buffer is.
+void bound_unsent(int socket, std::uint32_t bytes);
 
 // Whether the peer has stopped sending; some of its data may still be unread.
 [[nodiscard]] bool has_hung_up(int socket);

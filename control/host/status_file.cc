@@ -21,6 +21,8 @@
 namespace vpfs::control {
 namespace {
 
+constexpr mode_t kLockMode = 0600;
+
 std::string lock_file_of(const std::string& status_file) {
   return status_file + ".lock";
 }
@@ -73,13 +75,15 @@ Result<StatusLock> StatusLock::take(const std::string& status_file, const Progra
   // The process before may go on, so it stays the holder until name_holder().
   if (lock.is_of(status_file)) return lock;
   lock = StatusLock();
-  Result<int> opened = open_regular_file(path, O_RDWR | O_CREAT, 0644);
+  // Whoever may read the file could hold the lock, and no program would start again.
+  Result<int> opened = open_regular_file(path, O_RDWR | O_CREAT, kLockMode);
   // A file that another user left serves as well.
   if (!opened && opened.error().code == std::errc::permission_denied) {
     opened = open_regular_file(path, O_RDONLY);
   }
   VPFS_TRY(opened);
   lock.file_ = *opened;
+  (void)::fchmod(lock.file_, kLockMode);  // one of a release before, of this user
   if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0) {
     write_holder(lock.file_);
   } else if (errno == EWOULDBLOCK) {

@@ -21,12 +21,18 @@ bool make_room(std::map<std::string, Lag, std::less<>>& worst, const Lag& lag) {
 }  // namespace
 
 void LagHistory::add(WallTime end, std::span<const NamedLag> lags) {
-  while (!spans_.empty() && spans_.front().end + kKept <= end) spans_.pop_front();
+  // A span of a time that is still to come is of a clock that was ahead.
+  std::erase_if(spans_, [end](const Span& span) {
+    return span.end + kKept <= end || span.begin >= end + kKept;
+  });
   if (lags.empty()) return;
   // The time of day may be set back.
   const bool is_in_last =
       !spans_.empty() && end >= spans_.back().begin && end < spans_.back().begin + kSpan;
-  if (!is_in_last) spans_.push_back({.begin = end, .end = end, .worst = {}});
+  if (!is_in_last) {
+    if (spans_.size() >= kMostSpans) spans_.pop_front();
+    spans_.push_back({.begin = end, .end = end, .worst = {}});
+  }
   Span& span = spans_.back();
   span.end = std::max(span.end, end);
   for (const NamedLag& each : lags) {

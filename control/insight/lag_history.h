@@ -19,6 +19,7 @@ class LagHistory {
  public:
   static constexpr std::chrono::minutes kSpan{10};
   static constexpr std::chrono::hours kKept{24};
+  static constexpr std::size_t kMostSpans = kKept / kSpan + 1;
   static constexpr std::size_t kMostNames = 256;  // in a span: those with the worst
 
   // A second ended at that time.

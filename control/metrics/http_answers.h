@@ -41,11 +41,12 @@ struct HttpSource {
 };
 
 struct HttpLimits {
-  // Beyond it, a connection that has sent nothing complete is closed: the oldest of the address
-  // that has the most.
+  // Beyond it, one of the address that has the most is closed: the oldest that has sent nothing
+  // complete, or else the oldest.
   std::size_t connections = 64;
   std::size_t head = std::size_t{8} * 1024;
-  Duration patience = std::chrono::seconds(5);  // for a request and its answer
+  Duration patience = std::chrono::seconds(5);  // for a request, and for each piece of its answer
+  Duration sending = std::chrono::minutes(1);   // for all of the answer
   Duration stats_patience = std::chrono::seconds(2);
   Duration fresh = std::chrono::seconds(1);  // metrics are made at most this often
   std::size_t questions = 8;                 // that may wait for their turn; others are refused

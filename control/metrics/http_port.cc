@@ -22,12 +22,14 @@
 #include "net/async.h"
 #include "net/channel.h"
 #include "net/listener.h"
+#include "net/socket_options.h"
 #include "net/start_thread.h"
 #include "net/tls.h"
 
 namespace vpfs::control {
 namespace {
 
+constexpr std::uint32_t kPiece = 64 * 1024;  // of an answer
 constexpr const char* kNoReader =
     "the names in your certificate are in neither control.readers nor control.writers\n";
 
@@ -42,13 +44,20 @@ Result<net::Endpoint> loopback_endpoint(const std::string& address) {
   return endpoint;
 }
 
-struct HttpConnection {
+struct HttpConnection : std::enable_shared_from_this<HttpConnection> {
   HttpConnection(std::unique_ptr<net::Channel> from, std::string of, asio::io_context& context)
       : channel(std::move(from)), peer(std::move(of)), deadline(context) {}
 
   void close() {
     is_open = false;
     channel->close();
+  }
+  // It is closed after so long.
+  void give(Duration patience) {
+    deadline.expires_after(patience);
+    deadline.async_wait([connection = shared_from_this()](std::error_code error) {
+      if (!error) connection->close();
+    });
   }
 
   const std::unique_ptr<net::Channel> channel;
@@ -66,6 +75,7 @@ class HttpPort::State {
   State(HttpSource source, MetricsOptions options, const Clock& clock, const HttpLimits& limits,
         std::optional<HttpTls> tls)
       : tls_(std::move(tls)),
+        clock_(clock),
         limits_(limits),
         answers_(context_, std::move(source), std::move(options), clock, limits) {}
   State(const State&) = delete;
@@ -123,6 +133,7 @@ class HttpPort::State {
 
   asio::io_context context_{1};
   std::optional<HttpTls> tls_;  // of new connections
+  const Clock& clock_;
   const HttpLimits limits_;
   HttpAnswers answers_;
   std::optional<net::Listener> listener_;
@@ -134,23 +145,24 @@ void HttpPort::State::accepted(net::Socket socket) {
   std::error_code gone;
   const auto peer = socket.remote_endpoint(gone);
   if (gone) return;
+  net::bound_unsent(socket.native_handle(), kPiece);
   auto connection = std::make_shared<HttpConnection>(channel_of(std::move(socket)),
                                                      peer.address().to_string(), context_);
   connections_.push_back(connection);
-  connection->deadline.expires_after(limits_.patience);
-  connection->deadline.async_wait([connection](std::error_code error) {
-    if (!error) connection->close();
-  });
+  connection->give(limits_.patience);
   asio::co_spawn(context_, serve(connection), asio::detached);
 }
 
-// The address with the most connections loses its oldest one that has asked for nothing yet.
+// The address with the most connections loses its oldest one that has asked for nothing yet, or its
+// oldest one at all.
 void HttpPort::State::make_room() {
   std::map<std::string_view, std::size_t> of_peer;
   for (const HttpConnectionPtr& each : connections_) ++of_peer[each->peer];
   const auto goes_before = [&](const HttpConnectionPtr& one, const HttpConnectionPtr& other) {
-    if (one->asked != other->asked) return !one->asked;
-    return of_peer[one->peer] > of_peer[other->peer];
+    if (of_peer[one->peer] != of_peer[other->peer]) {
+      return of_peer[one->peer] > of_peer[other->peer];
+    }
+    return !one->asked && other->asked;
   };
   const auto last = std::ranges::min_element(connections_, goes_before);
   (*last)->deadline.cancel();
@@ -181,6 +193,7 @@ net::Task<> HttpPort::State::answer(HttpConnection& connection) {
   const std::string head = co_await head_of(connection, problem);
   connection.asked = true;
   if (!connection.is_open || (problem == 0 && head.empty())) co_return;
+  connection.give(limits_.sending);  // how long the answer may take to be made is bounded elsewhere
   const auto request = problem == 0 ? parse_request(head) : std::unexpected(problem);
   if (!request) {
     const HttpPage refusal =
@@ -217,9 +230,17 @@ net::Task<> HttpPort::State::send(HttpConnection& connection, const HttpPage& pa
                                   bool head_only) {
   const std::string head = answer_head(
       {.status = page.status, .type = page.type, .size = page.body->size(), .more = page.more});
-  const std::string_view body = head_only ? std::string_view() : std::string_view(*page.body);
+  std::string_view body = head_only ? std::string_view() : std::string_view(*page.body);
+  // A slow link may take long for all of it, but each piece must get on.
+  const TimePoint end = clock_.now() + limits_.sending;
+  connection.give(std::min(limits_.patience, limits_.sending));
   std::error_code gone = co_await connection.channel->write(std::as_bytes(std::span(head)));
-  if (!gone) gone = co_await connection.channel->write(std::as_bytes(std::span(body)));
+  while (!gone && !body.empty() && connection.is_open) {
+    const std::string_view piece = body.substr(0, kPiece);
+    body.remove_prefix(piece.size());
+    connection.give(std::min(limits_.patience, end - clock_.now()));
+    gone = co_await connection.channel->write(std::as_bytes(std::span(piece)));
+  }
   if (!gone) connection.channel->end_output();
   // A connection that is closed with unread bytes takes back what was sent.
   std::array<std::byte, 2048> rest = {};

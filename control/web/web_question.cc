@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,10 @@ constexpr std::array<std::string_view, 5> kPaths = {"/api/status", "/api/rules",
 constexpr std::uint64_t kMostBack = 24 * 3600;
 constexpr std::uint32_t kMostVirtualPfs = 100;
 constexpr std::size_t kLongestName = 1024;
+// A stage that belongs to a site may answer more than it is asked for.
+constexpr int kMostPoints = 1440;
+constexpr int kMostLines = 128;
+constexpr std::size_t kMostRows = 1000;
 
 struct Parameters {
   std::uint64_t back = 600;
@@ -107,6 +112,33 @@ std::vector<Told> told(const Envelope& reply) {
   return all;
 }
 
+using Numbers = google::protobuf::RepeatedField<std::uint64_t>;
+
+// "": each line of a series has a number of each measure for each of its points, or nothing at all,
+// and there is no more than is asked for.
+std::string what_is_wrong(const SeriesReply& series) {
+  const int points = series.begin_at_size();
+  if (points > kMostPoints || series.lines_size() > kMostLines) return "it is too long";
+  const auto is_whole = [points](const SeriesLine& line) {
+    const auto all = {&line.read_bytes(),    &line.written_bytes(), &line.operations(),
+                      &line.held_limit_us(), &line.held_share_us(), &line.held_kept_us(),
+                      &line.held_depth_us(), &line.held_class_us(), &line.held_client_us()};
+    const int size = line.read_bytes_size();
+    return (size == 0 || size == points) &&
+           std::ranges::all_of(all, [&](const Numbers* of) { return of->size() == size; });
+  };
+  if (series.length_us_size() != points || !std::ranges::all_of(series.lines(), is_whole) ||
+      !is_whole(series.others())) {
+    return "not all of it has the same number of points";
+  }
+  if (std::ranges::any_of(series.length_us(),
+                          [](auto each) { return each > kMostBack * 1'000'000; })) {
+    return "a point is longer than a day";
+  }
+  return "";
+}
+
+// REQUIRES: nothing is wrong with its series.
 Json columns(const SeriesLine& line) {
   Json bytes = Json::array();
   for (int i = 0; i < line.read_bytes_size(); ++i) {
@@ -127,11 +159,15 @@ Json columns(const SeriesLine& line) {
   return made;
 }
 
+Json problem_json(const std::string& server, const std::string& text) {
+  return {{"server", server}, {"text", text}};
+}
+
 Json problems_of(const std::vector<Told>& all) {
   Json problems = Json::array();
   for (const Told& each : all) {
     if (!each.reply->has_error()) continue;
-    problems.push_back({{"server", each.server}, {"text", each.reply->error().text()}});
+    problems.push_back(problem_json(each.server, each.reply->error().text()));
   }
   return problems;
 }
@@ -143,9 +179,14 @@ std::string text_of(const Json& json) {
 std::string series_json(const Envelope& reply) {
   const std::vector<Told> all = told(reply);
   Json servers = Json::array();
+  Json problems = problems_of(all);
   for (const Told& each : all) {
     if (!each.reply->has_series_reply()) continue;
     const SeriesReply& series = each.reply->series_reply();
+    if (const std::string wrong = what_is_wrong(series); !wrong.empty()) {
+      problems.push_back(problem_json(each.server, "its series cannot be shown: " + wrong));
+      continue;
+    }
     Json lines = Json::array();
     for (const SeriesLine& line : series.lines()) lines.push_back(columns(line));
     Json server;
@@ -159,7 +200,7 @@ std::string series_json(const Envelope& reply) {
   }
   Json answer;
   answer["servers"] = std::move(servers);
-  answer["problems"] = problems_of(all);
+  answer["problems"] = std::move(problems);
   return text_of(answer);
 }
 
@@ -169,8 +210,8 @@ Json use_json(const SitePast& past, const PastOf& who) {
   row["entitled_bytes"] = words::as_bytes(who.entitled_cost(), who);
   row["wanted_bytes"] = words::as_bytes(who.wanted_cost(), who);
   if (who.has_lag_cost()) {
-    row["lag_bytes"] = words::as_bytes(static_cast<std::uint64_t>(who.lag_cost()), who);
-    row["lag_bound_bytes"] = words::as_bytes(static_cast<std::uint64_t>(who.lag_bound_cost()), who);
+    row["lag_bytes"] = words::as_bytes(words::whole_cost(who.lag_cost()), who);
+    row["lag_bound_bytes"] = words::as_bytes(words::whole_cost(who.lag_bound_cost()), who);
   }
   const words::TimeParts parts = words::time_parts(past, who.name());
   row["parts"] = {{"limit", parts.limit},         {"share", parts.share},
@@ -195,7 +236,10 @@ std::string past_json(const WebQuestion& question, const Envelope& reply) {
     return one->cost() != other->cost() ? one->cost() > other->cost() : one->name() < other->name();
   });
   Json rows = Json::array();
-  for (const PastOf* const who : order) rows.push_back(use_json(past, *who));
+  // Those that are asked about are shown in words as well, however little they did.
+  for (const PastOf* const who : order | std::views::take(kMostRows)) {
+    rows.push_back(use_json(past, *who));
+  }
   Json answer;
   answer["from_at"] = past.from_at;
   answer["to_at"] = past.to_at;

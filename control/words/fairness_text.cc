@@ -13,15 +13,6 @@
 #include "control/words/table.h"
 
 namespace vpfs::words {
-namespace {
-
-std::uint64_t cost(double amount) {
-  constexpr double kMost = 1e18;
-  return amount > 0 ? static_cast<std::uint64_t>(std::min(amount, kMost)) : 0;
-}
-
-}  // namespace
-
 std::string fairness_text(const SitePast& past) {
   std::vector<const control::PastOf*> rows;
   rows.reserve(past.virtual_pfs.size());
@@ -46,14 +37,15 @@ std::string fairness_text(const SitePast& past) {
   std::size_t counted = 0;
   for (const control::PastOf* who : rows) {
     const bool wanted_all = who->wanted_all_us() > who->active_us() / 2;
-    table.add({who->name(), std::to_string(who->weight()),
-               rate_text(as_bytes(who->entitled_cost(), *who), length),
-               wanted_all ? "all" : rate_text(as_bytes(who->wanted_cost(), *who), length),
-               rate_text(bytes_of(*who), length),
-               who->entitled_cost() == 0 ? "-" : percent_text(delivered_part(*who)),
-               who->has_lag_cost() ? size_text(as_bytes(cost(who->lag_cost()), *who)) : "-",
-               who->has_lag_cost() ? size_text(as_bytes(cost(who->lag_bound_cost()), *who)) : "-",
-               joined(who->rules(), ",")});
+    table.add(
+        {who->name(), std::to_string(who->weight()),
+         rate_text(as_bytes(who->entitled_cost(), *who), length),
+         wanted_all ? "all" : rate_text(as_bytes(who->wanted_cost(), *who), length),
+         rate_text(bytes_of(*who), length),
+         who->entitled_cost() == 0 ? "-" : percent_text(delivered_part(*who)),
+         who->has_lag_cost() ? size_text(as_bytes(whole_cost(who->lag_cost()), *who)) : "-",
+         who->has_lag_cost() ? size_text(as_bytes(whole_cost(who->lag_bound_cost()), *who)) : "-",
+         joined(who->rules(), ",")});
     if (who->entitled_cost() == 0) continue;
     sum += delivered_part(*who);
     squares += delivered_part(*who) * delivered_part(*who);

@@ -1,5 +1,7 @@
 #include "control/words/past_words.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -46,6 +48,11 @@ std::string servers_text(const SitePast& past) {
 std::uint64_t as_bytes(std::uint64_t cost, const control::PastOf& who) {
   if (who.cost() == 0) return 0;
   return static_cast<std::uint64_t>(Wide{cost} * bytes_of(who) / who.cost());
+}
+
+std::uint64_t whole_cost(double amount) {
+  constexpr double kMost = 1e18;
+  return amount > 0 ? static_cast<std::uint64_t>(std::min(amount, kMost)) : 0;
 }
 
 double delivered_part(const control::PastOf& who) {

@@ -22,6 +22,8 @@ namespace vpfs::words {
 [[nodiscard]] std::string servers_text(const SitePast& past);
 // Cost as the bytes that it moved for so much. Requests cost more than their bytes.
 [[nodiscard]] std::uint64_t as_bytes(std::uint64_t cost, const control::PastOf& who);
+// A cost that a stage tells as a number with a fraction: 0 for none or nonsense, and bounded.
+[[nodiscard]] std::uint64_t whole_cost(double amount);
 // What it got of what it was entitled to; 1 if that is nothing.
 [[nodiscard]] double delivered_part(const control::PastOf& who);
 

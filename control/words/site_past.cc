@@ -1,13 +1,27 @@
 #include "control/words/site_past.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace vpfs::words {
 namespace {
 
+// A proxy may name rules as it likes.
+constexpr int kMostRules = 100;
+
 double part(std::uint64_t of, double whole) {
   return whole > 0 ? static_cast<double>(of) / whole : 0;
+}
+
+constexpr std::array kParts = {
+    &TimeParts::limit,         &TimeParts::share,       &TimeParts::kept_slot, &TimeParts::depth,
+    &TimeParts::traffic_class, &TimeParts::slow_client, &TimeParts::server,    &TimeParts::rest};
+
+// `to` is of so much time that it was active, `more` of so much more.
+void add_parts(TimeParts& to, std::uint64_t time, const TimeParts& more, std::uint64_t more_time) {
+  const double share = part(more_time, static_cast<double>(time) + static_cast<double>(more_time));
+  for (const auto each : kParts) to.*each += share * (more.*each - to.*each);
 }
 
 }  // namespace
@@ -24,6 +38,7 @@ void add_use(control::PastOf& to, const control::PastOf& more) {
   if (to.jobid() != more.jobid()) to.clear_jobid();
   to.set_asked(to.asked() || more.asked());
   for (const std::string& rule : more.rules()) {
+    if (to.rules_size() == kMostRules) break;
     if (std::ranges::find(to.rules(), rule) == to.rules().end()) to.add_rules(rule);
   }
   to.set_read_bytes(to.read_bytes() + more.read_bytes());
@@ -56,6 +71,25 @@ void add_use(control::PastOf& to, const control::PastOf& more) {
   to.set_last_at(std::max(to.last_at(), more.last_at()));
 }
 
+// Heads of several queues wait at once where there are several lanes. Then the parts are those of
+// the time that they all waited.
+TimeParts time_parts(const control::PastOf& who) {
+  const std::uint64_t held = who.held_limit_us() + who.held_share_us() + who.held_kept_us() +
+                             who.held_depth_us() + who.held_class_us() + who.held_client_us();
+  const std::uint64_t active = std::max(who.active_us(), held);
+  // Requests that are served at once count in served_us each.
+  const std::uint64_t served = std::min(active - held, who.served_us());
+  const auto whole = static_cast<double>(active);
+  return {.limit = part(who.held_limit_us(), whole),
+          .share = part(who.held_share_us(), whole),
+          .kept_slot = part(who.held_kept_us(), whole),
+          .depth = part(who.held_depth_us(), whole),
+          .traffic_class = part(who.held_class_us(), whole),
+          .slow_client = part(who.held_client_us(), whole),
+          .server = part(served, whole),
+          .rest = part(active - held - served, whole)};
+}
+
 SitePast add_up(std::vector<SitePast::Server> servers) {
   SitePast past;
   for (SitePast::Server& server : servers) {
@@ -71,7 +105,9 @@ SitePast add_up(std::vector<SitePast::Server> servers) {
     past.cost += reply.cost();
     past.is_partial = past.is_partial || reply.partial();
     for (const control::PastOf& each : reply.virtual_pfs()) {
-      add_use(past.virtual_pfs[each.name()], each);
+      control::PastOf& sum = past.virtual_pfs[each.name()];
+      add_parts(past.time_parts[each.name()], sum.active_us(), time_parts(each), each.active_us());
+      add_use(sum, each);
     }
     add_use(past.others, reply.others());
     past.servers.push_back(std::move(server));
@@ -100,50 +136,9 @@ double held_for_others(const TimeParts& parts) {
   return parts.share + parts.kept_slot + parts.depth + parts.traffic_class;
 }
 
-// Heads of several queues wait at once where there are several lanes. Then the parts are those of
-// the time that they all waited.
-TimeParts time_parts(const control::PastOf& who) {
-  const std::uint64_t held = who.held_limit_us() + who.held_share_us() + who.held_kept_us() +
-                             who.held_depth_us() + who.held_class_us() + who.held_client_us();
-  const std::uint64_t active = std::max(who.active_us(), held);
-  // Requests that are served at once count in served_us each.
-  const std::uint64_t served = std::min(active - held, who.served_us());
-  const auto whole = static_cast<double>(active);
-  return {.limit = part(who.held_limit_us(), whole),
-          .share = part(who.held_share_us(), whole),
-          .kept_slot = part(who.held_kept_us(), whole),
-          .depth = part(who.held_depth_us(), whole),
-          .traffic_class = part(who.held_class_us(), whole),
-          .slow_client = part(who.held_client_us(), whole),
-          .server = part(served, whole),
-          .rest = part(active - held - served, whole)};
-}
-
 TimeParts time_parts(const SitePast& past, const std::string& name) {
-  TimeParts sum;
-  double weights = 0;
-  for (const SitePast::Server& server : past.servers) {
-    for (const control::PastOf& each : server.reply.virtual_pfs()) {
-      if (each.name() != name) continue;
-      const TimeParts parts = time_parts(each);
-      const auto weight = static_cast<double>(each.active_us());
-      weights += weight;
-      sum.limit += weight * parts.limit;
-      sum.share += weight * parts.share;
-      sum.kept_slot += weight * parts.kept_slot;
-      sum.depth += weight * parts.depth;
-      sum.traffic_class += weight * parts.traffic_class;
-      sum.slow_client += weight * parts.slow_client;
-      sum.server += weight * parts.server;
-      sum.rest += weight * parts.rest;
-    }
-  }
-  if (weights <= 0) return {};
-  for (double* each : {&sum.limit, &sum.share, &sum.kept_slot, &sum.depth, &sum.traffic_class,
-                       &sum.slow_client, &sum.server, &sum.rest}) {
-    *each /= weights;
-  }
-  return sum;
+  const auto found = past.time_parts.find(name);
+  return found == past.time_parts.end() ? TimeParts() : found->second;
 }
 
 }  // namespace vpfs::words

@@ -4,6 +4,7 @@
 
 const MIB = 1024 * 1024;
 const MOST_ROWS = 200;
+const MOST_PARTS = 1440; // of what a server tells of one time
 // From an answer that took long, or did not come, to the next question, in milliseconds.
 const LONGEST_PAUSE = 15000;
 // Okabe and Ito's colours, which people who do not tell red from green can tell apart. The legend
@@ -158,7 +159,7 @@ function pointsOf(series) {
   for (const server of series.servers) {
     const lines = [...server.lines, {...server.others, name: null}];
     server.begin_at.forEach((begin, index) => {
-      const count = Math.max(1, Math.round(server.length_us[index] / 1e6 / length));
+      const count = Math.min(MOST_PARTS, Math.max(1, Math.round(server.length_us[index] / 1e6 / length)));
       for (let part = 0; part < count; ++part) {
         const point = pointAt((Math.floor(begin / length) + part) * length);
         for (const line of lines) {

@@ -31,6 +31,19 @@ TEST(StatusLock, OneStatusFileHasOneHolderWhichIsNamed) {
   EXPECT_TRUE(StatusLock::take(file, kName)) << "free when its holder is gone";
 }
 
+// With the right to read it, another user could hold it, and nothing would start again.
+TEST(StatusLock, OnlyItsUserMayOpenIt) {
+  const test::TemporaryDirectory directory;
+  const std::string file = (directory.path() / "status.json").string();
+  const std::string left = directory.write("status.json.lock", "1\n");
+  std::filesystem::permissions(left, std::filesystem::perms(0644));  // a release before
+  const StatusLock lock = std::move(StatusLock::take(file, kName).value());
+  EXPECT_EQ(std::filesystem::status(left).permissions(), std::filesystem::perms(0600));
+  const std::string other = (directory.path() / "other.json").string();
+  const StatusLock made = std::move(StatusLock::take(other, kName).value());
+  EXPECT_EQ(std::filesystem::status(other + ".lock").permissions(), std::filesystem::perms(0600));
+}
+
 TEST(StatusLock, ItIsKnownByWhateverName) {
   const test::TemporaryDirectory directory;
   const std::string file = (directory.path() / "status.json").string();

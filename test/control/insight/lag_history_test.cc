@@ -67,5 +67,16 @@ TEST_F(LagHistoryTest, TheTimeOfDayMayBeSetBack) {
   EXPECT_EQ(worst_in(hours(4)), 5);
 }
 
+TEST_F(LagHistoryTest, WhatAClockThatWasAheadHasLeftDoesNotGrow) {
+  second({{.name = "a", .lag = {.lag = 5, .bound = 10}}});
+  now_ += hours(24 * 365);
+  second({{.name = "a", .lag = {.lag = 7, .bound = 10}}});
+  const WallTime ahead = now_;
+  now_ -= hours(24 * 365) - hours(1);
+  second({{.name = "a", .lag = {.lag = 1, .bound = 10}}});
+  EXPECT_EQ(worst("a", ahead - hours(1), ahead), -1);
+  EXPECT_EQ(worst_in(hours(2)), 1);
+}
+
 }  // namespace
 }  // namespace vpfs::insight

@@ -1,5 +1,6 @@
 #include "control/metrics/http_port.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -27,11 +28,14 @@ using ::testing::StartsWith;
 // A client with blocking calls.
 class Client {
  public:
-  explicit Client(const net::Endpoint& port, int receive_buffer = 0)
+  explicit Client(const net::Endpoint& port, int receive_buffer = 0,
+                  in_addr_t from = INADDR_LOOPBACK)
       : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     if (receive_buffer > 0) {
       ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     }
+    const sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(from)}};
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
     const sockaddr_in to = {.sin_family = AF_INET,
                             .sin_port = htons(port.port()),
                             .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
@@ -53,6 +57,13 @@ class Client {
   [[nodiscard]] bool readable(std::chrono::milliseconds patience) const {
     pollfd poll_for = {.fd = socket_, .events = POLLIN, .revents = 0};
     return ::poll(&poll_for, 1, static_cast<int>(patience.count())) == 1;
+  }
+  // Some of what has come; "" at the end of the connection.
+  [[nodiscard]] std::string receive(std::size_t most) const {
+    std::string text(most, '\0');
+    const ssize_t size = readable(10s) ? ::recv(socket_, text.data(), text.size(), 0) : -1;
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    return text;
   }
   // Everything up to the end of the connection.
   [[nodiscard]] std::string receive_all() const {
@@ -107,6 +118,13 @@ class HttpPortTest : public ::testing::Test {
     ASSERT_TRUE(port) << port.error().message;
     port_ = std::move(*port);
   }
+  // The text does not fit into the sockets' buffers.
+  void add_long_names() {
+    for (int i = 0; i < 500; ++i) {
+      VirtualPfs& made = *stats_.add_virtual_pfs();
+      made.set_name("job-" + std::string(500, 'x') + std::to_string(i));
+    }
+  }
   [[nodiscard]] Client connect(int receive_buffer = 0) const {
     Client client(port_->local_endpoint(), receive_buffer);
     EXPECT_TRUE(client.connected());
@@ -137,6 +155,10 @@ class HttpPortTest : public ::testing::Test {
 
 std::string body_of(const std::string& answer) {
   return answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
+std::size_t promised_by(const std::string& answer) {
+  return std::stoul(answer.substr(answer.find("Content-Length: ") + 16));
 }
 
 TEST_F(HttpPortTest, ServesMetricsForPrometheus) {
@@ -399,20 +421,65 @@ TEST_F(HttpPortTest, GarbageIsRefusedAtOnce) {
   EXPECT_THAT(get("/healthz"), HasSubstr("ok"));
 }
 
-// The text does not fit into the sockets' buffers.
-TEST_F(HttpPortTest, ClientThatDoesNotReadIsClosedAtItsDeadline) {
-  for (int i = 0; i < 500; ++i) {
-    VirtualPfs& made = *stats_.add_virtual_pfs();
-    made.set_name("job-" + std::string(500, 'x') + std::to_string(i));
+// One address cannot have the connections of another one closed, whatever it has asked.
+TEST_F(HttpPortTest, AnAddressMakesRoomForItselfWithItsOwnConnections) {
+  silent_ = true;
+  start({.connections = 8, .patience = 1h, .stats_patience = 1h});
+  constexpr in_addr_t kOther = INADDR_LOOPBACK + 1;
+  std::vector<Client> asked;
+  for (int i = 0; i < 7; ++i) {
+    asked.emplace_back(port_->local_endpoint(), 0, kOther);
+    ASSERT_TRUE(asked.back().send("GET /metrics HTTP/1.1\r\n\r\n"));
   }
+  while (asked_ == 0) std::this_thread::yield();
+  const Client victim = connect();
+  std::vector<Client> more;
+  for (int i = 0; i < 20; ++i) more.emplace_back(port_->local_endpoint(), 0, kOther);
+  ASSERT_TRUE(more.front().readable(10s)) << "room is made";
+  EXPECT_FALSE(victim.readable(0ms));
+  ASSERT_TRUE(victim.send("GET /healthz HTTP/1.1\r\n\r\n"));
+  EXPECT_THAT(victim.receive_all(), HasSubstr("ok"));
+}
+
+TEST_F(HttpPortTest, ClientThatReadsSlowlyGetsAllOfIt) {
+  add_long_names();
+  start({.patience = 500ms}, 10'000);
+  const Client client = connect(4096);
+  ASSERT_TRUE(client.send("GET /metrics HTTP/1.1\r\n\r\n"));
+  std::string answer = client.receive(1024);  // once it is made
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::string part = client.receive(16384); !part.empty(); part = client.receive(16384)) {
+    answer += part;
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, 500ms);
+  EXPECT_EQ(body_of(answer).size(), promised_by(answer));
+}
+
+TEST_F(HttpPortTest, AnAnswerThatTakesTooLongInAllIsEnded) {
+  add_long_names();
+  start({.patience = 1h, .sending = 300ms}, 10'000);
+  const Client client = connect(4096);
+  ASSERT_TRUE(client.send("GET /metrics HTTP/1.1\r\n\r\n"));
+  std::string answer = client.receive(1024);  // once it is made
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < 1s) {
+    answer += client.receive(1024);
+    std::this_thread::sleep_for(10ms);
+  }
+  answer += client.receive_all();
+  EXPECT_LT(body_of(answer).size(), promised_by(answer));
+}
+
+TEST_F(HttpPortTest, ClientThatDoesNotReadIsClosedAtItsDeadline) {
+  add_long_names();
   start({.patience = 3s}, 10'000);
   const Client client = connect(4096);
   ASSERT_TRUE(client.send("GET /metrics HTTP/1.1\r\n\r\n"));
   EXPECT_THAT(get("/healthz"), HasSubstr("ok"));
   std::this_thread::sleep_for(3500ms);
   const std::string answer = client.receive_all();
-  const std::size_t promised = std::stoul(answer.substr(answer.find("Content-Length: ") + 16));
-  EXPECT_LT(body_of(answer).size(), promised);
+  EXPECT_LT(body_of(answer).size(), promised_by(answer));
 }
 
 TEST_F(HttpPortTest, EndsAtOnceWhateverClientsDo) {

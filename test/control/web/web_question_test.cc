@@ -1,7 +1,13 @@
 #include "control/web/web_question.h"
 
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -145,6 +151,72 @@ TEST(WebAnswer, ASeriesHasANumberForEachPoint) {
   EXPECT_EQ(server["lines"][0]["held_us"]["limit"], Json({7, 7}));
   EXPECT_EQ(server["lines"][0]["held_us"]["kept"], Json({8, 8}));
   EXPECT_EQ(server["lines"][0]["name"], "<b>bold</b>");
+}
+
+// A stage of a site may answer what it likes; the others are shown.
+TEST(WebAnswer, ASeriesThatDoesNotFitTogetherIsAProblemOfItsStage) {
+  const auto whole = [] {
+    Envelope reply;
+    SeriesReply& series = *reply.mutable_series_reply();
+    for (SeriesLine* line : {series.add_lines(), series.mutable_others()}) {
+      line->add_read_bytes(1);
+      line->add_written_bytes(1);
+      line->add_operations(1);
+      for (auto* held : {line->mutable_held_limit_us(), line->mutable_held_share_us(),
+                         line->mutable_held_kept_us(), line->mutable_held_depth_us(),
+                         line->mutable_held_class_us(), line->mutable_held_client_us()}) {
+        held->Add(0);
+      }
+    }
+    series.add_begin_at(kBegin);
+    series.add_length_us(1'000'000);
+    return reply;
+  };
+  const auto changed = [&](const std::function<void(SeriesReply&)>& change) {
+    Envelope reply = whole();
+    change(*reply.mutable_series_reply());
+    return reply;
+  };
+  const std::vector<Envelope> odd = {
+      changed([](SeriesReply& series) { series.mutable_lines(0)->clear_written_bytes(); }),
+      changed([](SeriesReply& series) { series.mutable_lines(0)->add_read_bytes(1); }),
+      changed([](SeriesReply& series) { series.mutable_others()->clear_held_kept_us(); }),
+      changed([](SeriesReply& series) { series.clear_length_us(); }),
+      changed([](SeriesReply& series) { series.clear_begin_at(); }),
+      changed([](SeriesReply& series) { series.set_length_us(0, std::uint64_t{1} << 62U); }),
+      changed([](SeriesReply& series) {
+        for (int i = 0; i < 1000; ++i) *series.add_lines() = series.others();
+      }),
+  };
+  for (const Envelope& each : odd) {
+    Envelope reply;
+    for (const auto& [stage, answer] : {std::pair("s0", whole()), std::pair("s1", each)}) {
+      ForwardReply::Answer& to = *reply.mutable_forward_reply()->add_answers();
+      to.set_stage(stage);
+      *to.mutable_answer() = answer;
+    }
+    const Json answer = answered(good("/api/series", "", true), reply);
+    ASSERT_EQ(answer["servers"].size(), 1U) << each.ShortDebugString().substr(0, 200);
+    EXPECT_EQ(answer["servers"][0]["server"], "s0");
+    ASSERT_EQ(answer["problems"].size(), 1U);
+    EXPECT_EQ(answer["problems"][0]["server"], "s1");
+    EXPECT_THAT(answer["problems"][0]["text"].get<std::string>(),
+                HasSubstr("its series cannot be shown"));
+  }
+}
+
+TEST(WebAnswer, ManyRowsOfAStageAreCutToTheBusiest) {
+  Envelope reply = past_of("a", 60);
+  PastReply& past = *reply.mutable_past_reply();
+  for (int i = 0; i < 100'000; ++i) {
+    PastOf& more = *past.add_virtual_pfs();
+    more.set_name(fmt::format("job-{}", i));
+    more.set_lag_cost(std::numeric_limits<double>::quiet_NaN());
+    more.set_lag_bound_cost(1e300);
+  }
+  const Json answer = answered(good("/api/past"), reply);
+  ASSERT_EQ(answer["virtual_pfs"].size(), 1000U);
+  EXPECT_EQ(answer["virtual_pfs"][0]["name"], "a");
 }
 
 TEST(WebAnswer, AnErrorIsOne) {
