@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <iostream>
+#include <limits>
 #include <ostream>
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -92,6 +95,36 @@ CLI::Validator not_empty() {
     return std::string(value.empty() ? "expected a value, not an empty one" : "");
   };
   return {check, "", kNotEmpty};
+}
+
+// The library reads 010 as eight, -1 as a large number, and takes one beyond the type for its most.
+// It gets the number that is meant, in words that it reads right. Empty ones are left to it.
+template <typename Number>
+CLI::Validator whole_number() {
+  const auto check = [](std::string& text) {
+    Number number = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, number);
+    if (read.ec == std::errc() && read.ptr == end) {
+      text = std::to_string(number);
+      return std::string();
+    }
+    if (text.empty()) return std::string();
+    using Limits = std::numeric_limits<Number>;
+    return "expected a whole number, " + std::to_string(Limits::min()) + " to " +
+           std::to_string(Limits::max()) + ", not '" + text + "'";
+  };
+  return {check, "", "whole number"};
+}
+
+// Checks the words of a value, or of each one of a list, before the library reads them.
+template <typename Value>
+void check_words(CLI::Option& option, const Value& /*value*/) {
+  if constexpr (std::is_integral_v<Value>) option.transform(whole_number<Value>());
+}
+template <typename Each>
+void check_words(CLI::Option& option, const std::vector<Each>& /*value*/) {
+  if constexpr (std::is_integral_v<Each>) option.transform(whole_number<Each>());
 }
 
 // Whether `name` is an option, of `app` or a command, that takes a value.
@@ -202,6 +235,7 @@ template <typename Value>
 Option Command::add_option(const std::string& names, Value& value, const std::string& about) const {
   CLI::Option* const option = app_->add_option(names, value, about);
   if (names.starts_with('-')) option->check(not_empty());
+  check_words(*option, value);
   return Option(*option);
 }
 

@@ -66,6 +66,10 @@ Result<std::string> read_all(int file) {
   }
 }
 
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
 // A pipe is as good as a file, so that a shell's <(command) may be given.
 enum class MayBeEmpty { no, yes };
 
@@ -80,8 +84,7 @@ Result<std::string> read_text(const std::string& path, MayBeEmpty may_be_empty =
   const OpenFile file(path);
   if (file.get() < 0) return failed(errno);
   Result<std::string> text = read_all(file.get());
-  if (text && may_be_empty == MayBeEmpty::no &&
-      text->find_first_not_of(" \t\r\n") == std::string::npos) {
+  if (text && may_be_empty == MayBeEmpty::no && is_blank(*text)) {
     return fail(is_pipe ? "is a FIFO that nothing is written to" : "is empty");
   }
   return text;
@@ -145,6 +148,13 @@ std::optional<std::string> read_config_text(ConfigErrors& errors) {
   Result<std::string> text = read_text(errors.file());
   if (text) return std::move(*text);
   errors.add_final(0, text.error().message);
+  return std::nullopt;
+}
+
+std::optional<std::string> read_config_stream(int descriptor, ConfigErrors& errors) {
+  Result<std::string> text = read_all(descriptor);
+  if (text && !is_blank(*text)) return std::move(*text);
+  errors.add_final(0, text ? "is empty" : text.error().message);
   return std::nullopt;
 }
 

@@ -15,6 +15,9 @@ namespace vpfs {
 // configuration. A FIFO is read if it has a writer, which may pause for 5 s at most.
 [[nodiscard]] std::optional<std::string> read_config_text(ConfigErrors& errors);
 
+// The same of a stream that is open, such as standard input.
+[[nodiscard]] std::optional<std::string> read_config_stream(int descriptor, ConfigErrors& errors);
+
 // How every program reads its configuration: what parse(text, errors) makes of the file that
 // `errors` is about, or nothing when there is an error.
 template <typename Parse>

@@ -167,6 +167,10 @@ ApplySet read_rule_set(std::string_view text, const Config& file, const BookStat
   std::vector<std::pair<std::size_t, ConfigReader>> shares;
   std::vector<std::pair<std::size_t, ConfigReader>> rules;
   ConfigReader reader(text, errors);
+  // A text without anything in it is more likely an accident than the wish to remove all rules.
+  if (reader.flawless() && reader.keys().empty()) {
+    reader.report("rules", "is missing: expected a list of rules; [] removes all");
+  }
   reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
     set.shares.push_back(share_of(name, entry, file));
     if (entry.flawless()) shares.emplace_back(set.shares.size() - 1, std::move(entry));

@@ -175,6 +175,25 @@ TEST_F(CommandLineTest, ValuesThatTheirTypesDoNotHoldAreMistakes) {
   }
 }
 
+// The option library takes 010 for eight, and a number beyond its type for the largest one.
+TEST_F(CommandLineTest, WholeNumbersAreDecimalAndFit) {
+  EXPECT_EQ(parse(parser_, {"--count", "010", "--number", "-010"}).code, std::nullopt);
+  EXPECT_EQ(values_.count, 10U);
+  EXPECT_EQ(values_.number, -10);
+  const std::vector<std::vector<std::string>> wrong = {{"--count", "-1"},
+                                                       {"--count", "0x10"},
+                                                       {"--count", "1 "},
+                                                       {"--count", "+1"},
+                                                       {"--size", "99999999999999999999"},
+                                                       {"--size", "1e3"},
+                                                       {"--sizes", "1,02,x"}};
+  for (const std::vector<std::string>& words : wrong) {
+    const Parsing parsing = parse(parser_, words);
+    EXPECT_EQ(parsing.code, kBadUsage) << words.back();
+    EXPECT_THAT(parsing.errors, HasSubstr("expected a whole number, 0 to ")) << words.back();
+  }
+}
+
 TEST_F(CommandLineTest, UnknownWordsAreNamed) {
   for (const std::string word : {"--confg", "word"}) {
     const Parsing parsing = parse(parser_, {word});
@@ -217,7 +236,7 @@ TEST(OptionParser, BothEndsOfARangeAreAllowed) {
     EXPECT_EQ(parse(parser, {good}).code, std::nullopt) << good;
   }
   for (const auto* bad : {"--number=-3", "--number=3", "--part=-0.1", "--part=1.1", "--count=9",
-                          "--count=21", "--sizes=0", "--sizes=5000000001", "--count=x"}) {
+                          "--count=21", "--sizes=0", "--sizes=5000000001"}) {
     const Parsing parsing = parse(parser, {bad});
     EXPECT_EQ(parsing.code, kBadUsage) << bad;
     EXPECT_THAT(parsing.errors, HasSubstr("not in range")) << bad;

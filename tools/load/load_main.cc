@@ -1,6 +1,5 @@
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <optional>
 #include <string>
 
@@ -17,6 +16,8 @@
 #include "tools/load/run.h"
 #include "tools/load/settings.h"
 #include "tools/load/settings_summary.h"
+#include "tools/output/output_file.h"
+#include "tools/output/outputs.h"
 
 namespace {
 
@@ -93,11 +94,17 @@ int run(const Options& options) {
     fmt::print("{}: ok\n{}", options.config, vpfs::load::to_summary(*settings));
     return kGood;
   }
-  std::ofstream json;
+  const std::string problem =
+      vpfs::output::problem_of({{.option = "--json", .path = options.json}}, {options.config});
+  if (!problem.empty()) {
+    fmt::print(stderr, "{}", problem);
+    return kBadUsage;
+  }
+  // Results that are there stay until the run has new ones.
+  vpfs::output::OutputFile json;
   if (!options.json.empty()) {
-    json.open(options.json);
-    if (!json) {
-      fmt::print(stderr, "{}: cannot be written\n", options.json);
+    if (const vpfs::Result<void> opened = json.open(options.json, 0666); !opened) {
+      fmt::print(stderr, "{}\n", opened.error().message);
       return kBadUsage;
     }
   }
@@ -116,10 +123,10 @@ int run(const Options& options) {
     return kRunFailed;
   }
   fmt::print("{}", vpfs::load::to_table(*settings, *result));
-  if (json.is_open()) {
-    json << vpfs::load::to_json(*settings, *result);
-    if (!json.flush()) {
-      fmt::print(stderr, "{}: cannot be written\n", options.json);
+  if (!options.json.empty()) {
+    json.write(vpfs::load::to_json(*settings, *result));
+    if (const vpfs::Result<void> written = json.finish(); !written) {
+      fmt::print(stderr, "{}\n", written.error().message);
       return kRunFailed;
     }
   }

@@ -14,9 +14,9 @@
 #include "control/words/printable.h"
 #include "sim/cluster/cluster.h"
 #include "sim/proxies/whatif/what_if.h"
+#include "tools/output/outputs.h"
 #include "tools/sim/cluster_report.h"
 #include "tools/sim/inputs.h"
-#include "tools/sim/output_files.h"
 #include "tools/sim/progress.h"
 #include "tools/sim/replay_report.h"
 #include "tools/sim/replay_run.h"
@@ -93,13 +93,13 @@ std::optional<FinishedCluster> run(const ClusterInput& input) {
 
 bool write(const std::string& file, const std::string& text) {
   if (file.empty()) return true;
-  const Result<void> written = write_whole_file(file, text);
+  const Result<void> written = output::write_whole(file, text);
   if (!written) fmt::print(stderr, "{}\n", written.error().message);
   return written.has_value();
 }
 
 std::string problem_of_outputs(const Options& options, const std::vector<std::string>& inputs) {
-  return problem_of(
+  return output::problem_of(
       {{.option = "--json", .path = options.json}, {.option = "--svg", .path = options.svg}},
       inputs);
 }

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 
 #include "control/words/printable.h"
+#include "tools/output/output_file.h"
 #include "tools/recording/fio_iolog.h"
 #include "tools/recording/json_lines.h"
 #include "tools/recording/perfetto.h"
-#include "tools/vpfsctl/output_file.h"
 
 namespace vpfs::ctl {
 namespace {
@@ -164,7 +164,7 @@ DumpFormat format_of(const std::string& file) {
 
 Result<std::string> write_recording(const Recording& recording, const std::string& file,
                                     DumpFormat format) {
-  OutputFile out;
+  output::OutputFile out;
   VPFS_TRY(out.open(file, S_IRUSR | S_IWUSR));  // it tells what all users did
   const recording::Sink sink = [&](std::string_view part) { out.write(part); };
   std::string text = fmt::format("{}: {} requests", file, recording.requests.size());

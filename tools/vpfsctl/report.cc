@@ -105,7 +105,7 @@ std::string title(const Command& command, const std::string& name) {
 }
 
 bool is_one_line(std::string_view text) {
-  return text.find('\n') + 1 == text.size();
+  return !text.empty() && text.find('\n') + 1 == text.size();
 }
 
 }  // namespace

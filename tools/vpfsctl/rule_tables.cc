@@ -77,6 +77,7 @@ std::string difference_text(const control::RuleReply& reply) {
 }
 
 std::string history_text(const control::RuleReply& reply) {
+  if (reply.history().empty()) return "no changes yet\n";
   std::string text;
   for (const control::HistoryEntry& entry : reply.history()) {
     text += fmt::format("{}{}  {}  {}  {}\n", entry.version(),

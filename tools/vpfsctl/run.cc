@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,8 +12,11 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "base/config_file.h"
+#include "base/json_text.h"
 #include "base/system_clock.h"
 #include "base/units.h"
 #include "control/wire/accounts.h"
@@ -23,6 +25,7 @@
 #include "control/words/site_past.h"
 #include "control/words/why_text.h"
 #include "tools/vpfsctl/coordinator_status.h"
+#include "tools/vpfsctl/failures.h"
 #include "tools/vpfsctl/record_dump.h"
 #include "tools/vpfsctl/report.h"
 #include "tools/vpfsctl/rule_plan.h"
@@ -42,28 +45,11 @@ using words::printable;
 using words::SitePast;
 using words::why_text;
 
-// Says what is wrong with the command line or a file.
-class UsageErrors {
- public:
-  UsageErrors(bool json, const std::string& version) : json_(json), version_(version) {}
-
-  ExitCode operator()(const std::string& problem) const {
-    fmt::print(stderr, "vpfsctl: {}\n", problem);
-    if (json_) fmt::print("{}", usage_json(problem, version_));
-    return ExitCode::usage;
-  }
-
- private:
-  bool json_;
-  const std::string& version_;
-};
-
 Result<std::string> read_file(const std::string& file) {
-  if (file == "-") {
-    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
-  }
-  ConfigErrors errors(file);
-  std::optional<std::string> text = read_config_text(errors);
+  const bool is_standard = file == "-";
+  ConfigErrors errors(is_standard ? "standard input" : file);
+  std::optional<std::string> text =
+      is_standard ? read_config_stream(STDIN_FILENO, errors) : read_config_text(errors);
   if (!text) return fail(errors.lines().front());
   return std::move(*text);
 }
@@ -156,8 +142,8 @@ ExitCode print_past(const CtlSettings& settings, std::span<const ProxyAnswer> an
 }
 
 // Writes the recording of the one stage that is asked into a file.
-ExitCode run_record_dump(const CtlSettings& settings, const AskStages& ask,
-                         const UsageErrors& usage_error) {
+ExitCode run_record_dump(const CtlSettings& settings, const AskStages& ask, const Failures& failed,
+                         const std::string& version) {
   const Command& command = settings.command;
   const std::map<std::string, DumpFormat> formats = {{"", format_of(command.file_name)},
                                                      {"json", DumpFormat::json},
@@ -165,59 +151,51 @@ ExitCode run_record_dump(const CtlSettings& settings, const AskStages& ask,
                                                      {"fio", DumpFormat::fio}};
   const auto format = formats.find(command.format);
   if (format == formats.end()) {
-    return usage_error(fmt::format("--format: \"{}\" is not known: expected json, perfetto or fio",
-                                   command.format));
+    return failed(fmt::format("--format: \"{}\" is not known: expected json, perfetto or fio",
+                              command.format));
   }
   const Result<Fetched> fetched = fetch_recording(ask);
-  if (!fetched) {
-    fmt::print(stderr, "vpfsctl: {}\n", fetched.error().message);
-    return ExitCode::refused;
-  }
+  if (!fetched) return failed.refused(fetched.error().message);
   if (fetched->failures.size() > 1) {
-    return usage_error(
+    return failed(
         fmt::format("record dump: expected one proxy, and these are {}", fetched->failures.size()));
   }
-  for (const ProxyAnswer& answer : fetched->failures) {
-    write(error_text(answer, ""), stderr);
-    return exit_code(fetched->failures);
-  }
+  if (!fetched->failures.empty()) return failed.answers(fetched->failures);
   const Result<std::string> written =
       write_recording(fetched->recording, command.file_name, format->second);
-  if (!written) {
-    fmt::print(stderr, "vpfsctl: {}\n", written.error().message);
-    return ExitCode::refused;
+  if (!written) return failed.refused(written.error().message);
+  const std::string text =
+      *written + (fetched->names_are_full
+                      ? "; some have no connection or virtual PFS: there were too many"
+                      : "");
+  if (settings.json) {
+    const nlohmann::ordered_json all = {
+        {"version", version}, {"file", command.file_name}, {"text", text}};
+    fmt::print("{}\n", json_text(all, 2));
+  } else {
+    fmt::print("{}\n", text);
   }
-  fmt::print("{}{}\n", *written,
-             fetched->names_are_full
-                 ? "; some have no connection or virtual PFS: there were too many"
-                 : "");
   return ExitCode::done;
 }
 
 // Tries a set of rules on the recording of the one stage that is asked.
 ExitCode run_rule_plan(const CtlSettings& settings, const control::Envelope& dry_run,
-                       const AskStages& ask, const UsageErrors& usage_error) {
+                       const AskStages& ask, const Failures& failed) {
   const Command& command = settings.command;
   PlanOptions options = {.dry_run = dry_run, .last = std::nullopt, .json = settings.json};
   if (!command.last.empty()) {
     const Result<Duration> last = parse_duration(command.last);
-    if (!last) return usage_error("--last: " + last.error().message);
-    if (*last <= Duration::zero()) return usage_error("--last: expected a time, such as 10min");
+    if (!last) return failed("--last: " + last.error().message);
+    if (*last <= Duration::zero()) return failed("--last: expected a time, such as 10min");
     options.last = *last;
   }
   const Result<Planned> planned = plan_rules(options, ask);
-  if (!planned) {
-    fmt::print(stderr, "vpfsctl: {}\n", planned.error().message);
-    return ExitCode::refused;
-  }
+  if (!planned) return failed.refused(planned.error().message);
   if (planned->failures.size() > 1) {
-    return usage_error(
+    return failed(
         fmt::format("rule plan: expected one proxy, and these are {}", planned->failures.size()));
   }
-  for (const ProxyAnswer& answer : planned->failures) {
-    write(error_text(answer, ""), stderr);
-    return exit_code(planned->failures);
-  }
+  if (!planned->failures.empty()) return failed.answers(planned->failures);
   write(planned->output, stdout);
   return ExitCode::done;
 }
@@ -276,7 +254,7 @@ std::vector<ProxyAnswer> ask(CoordinatorClient& coordinator, const CtlSettings& 
 
 ExitCode run_with_coordinator(const std::vector<control::PortAddress>& addresses,
                               const CtlSettings& settings, SiteOptions options,
-                              const control::Envelope& request, const UsageErrors& usage_error,
+                              const control::Envelope& request, const Failures& failed,
                               const std::string& version) {
   if (settings.command.verb == Verb::top) {
     return run_site_top(addresses, std::move(options), settings.top, settings.stages, request,
@@ -291,7 +269,8 @@ ExitCode run_with_coordinator(const std::vector<control::PortAddress>& addresses
   }
   if (settings.command.verb == Verb::record_dump) {
     return run_record_dump(
-        settings, [&](const auto& each) { return ask(coordinator, settings, each); }, usage_error);
+        settings, [&](const auto& each) { return ask(coordinator, settings, each); }, failed,
+        version);
   }
   const std::vector<ProxyAnswer> answers = ask_with_wishes(
       settings.command, request,
@@ -309,42 +288,42 @@ Result<Duration> timeout_of(const CtlSettings& settings) {
 }  // namespace
 
 ExitCode run(const CtlSettings& settings, const std::string& version) {
-  const UsageErrors usage_error(settings.json, version);
+  const Failures failed(settings.json, version);
   const Result<Duration> timeout = timeout_of(settings);
-  if (!timeout) return usage_error("--timeout: " + timeout.error().message);
-  if (*timeout <= Duration::zero()) return usage_error("--timeout: expected a time, such as 5s");
+  if (!timeout) return failed("--timeout: " + timeout.error().message);
+  if (*timeout <= Duration::zero()) return failed("--timeout: expected a time, such as 5s");
   Command command = settings.command;
   if (command.verb == Verb::rule_apply || command.verb == Verb::rule_plan) {
     Result<std::string> text = read_file(command.file_name);
-    if (!text) return usage_error(text.error().message);
+    if (!text) return failed(text.error().message);
     command.file_text = std::move(*text);
   }
   const Result<control::Envelope> request =
       to_request(command, names_of_this_host(), settings.json);
-  if (!request) return usage_error(request.error().message);
+  if (!request) return failed(request.error().message);
   for (const std::string& warning : job_words(command).warnings) warn(warning);
   if (command.verb == Verb::top) {
     if (const auto period = top_period(settings.top); !period) {
-      return usage_error(period.error().message);
+      return failed(period.error().message);
     }
   }
   Result<SiteOptions> options = site_options(settings.tls, *timeout, version);
   const auto coordinators = coordinators_of(settings);
-  if (!coordinators) return usage_error(coordinators.error().message);
+  if (!coordinators) return failed(coordinators.error().message);
   if (!coordinators->empty()) {
     if (const auto good = check_for_coordinator(settings); !good) {
-      return usage_error(good.error().message);
+      return failed(good.error().message);
     }
-    if (!options) return usage_error(options.error().message);
-    return run_with_coordinator(*coordinators, settings, std::move(*options), *request, usage_error,
+    if (!options) return failed(options.error().message);
+    return run_with_coordinator(*coordinators, settings, std::move(*options), *request, failed,
                                 version);
   }
-  if (!settings.stages.empty()) return usage_error("--stage needs --coordinator");
+  if (!settings.stages.empty()) return failed("--stage needs --coordinator");
   Result<ChosenTargets> chosen =
       choose_targets(settings.targets, {.read = read_file, .sockets = sockets_in});
-  if (!chosen) return usage_error(chosen.error().message);
+  if (!chosen) return failed(chosen.error().message);
   if (!chosen->note.empty()) fmt::print(stderr, "vpfsctl: {}\n", chosen->note);
-  if (!options) return usage_error(options.error().message);
+  if (!options) return failed(options.error().message);
   if (command.verb == Verb::top) {
     return run_top(std::move(chosen->targets), std::move(*options), settings.top, *request,
                    version);
@@ -354,12 +333,12 @@ ExitCode run(const CtlSettings& settings, const std::string& version) {
     return run_stat(proxies, settings.top, *request);
   if (command.verb == Verb::record_dump) {
     return run_record_dump(
-        settings, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
+        settings, [&](const auto& each) { return proxies.ask_all(each); }, failed, version);
   }
-  if (command.verb == Verb::selftest) return run_selftest(settings, proxies);
+  if (command.verb == Verb::selftest) return run_selftest(settings, proxies, failed);
   if (command.verb == Verb::rule_plan) {
     return run_rule_plan(
-        settings, *request, [&](const auto& each) { return proxies.ask_all(each); }, usage_error);
+        settings, *request, [&](const auto& each) { return proxies.ask_all(each); }, failed);
   }
   const std::vector<ProxyAnswer> answers = ask_with_wishes(
       command, *request,

@@ -19,21 +19,16 @@
 #include "tools/load/owner.h"
 #include "tools/load/removal.h"
 #include "tools/load/run.h"
+#include "tools/output/output_file.h"
 #include "tools/selftest/judgement.h"
 #include "tools/selftest/loads.h"
 #include "tools/selftest/report.h"
 #include "tools/selftest/run.h"
-#include "tools/vpfsctl/output_file.h"
 
 namespace vpfs::ctl {
 namespace {
 
 using selftest::ProxyState;
-
-ExitCode failed(const std::string& problem, ExitCode code = ExitCode::refused) {
-  fmt::print(stderr, "vpfsctl: {}\n", problem);
-  return code;
-}
 
 selftest::Done done_for(const control::VirtualPfs& virtual_pfs) {
   selftest::Done done;
@@ -136,7 +131,7 @@ class ResultFile {
   }
 
  private:
-  std::optional<OutputFile> file_;
+  std::optional<output::OutputFile> file_;
 };
 
 Result<void> print(const std::string& text) {
@@ -167,24 +162,24 @@ class Signals {
   asio::signal_set signals_{loop_, SIGINT, SIGTERM};
 };
 
-ExitCode clean(const selftest::Settings& settings, AskedProxy& proxy) {
+ExitCode clean(const selftest::Settings& settings, AskedProxy& proxy, const Failures& failed) {
   const Result<ProxyState> state = proxy.state();
   if (!state) return failed(state.error().message, proxy.code());
   const Result<std::size_t> rules = selftest::end_rules(proxy, load::is_running);
-  if (!rules) return failed(rules.error().message);
+  if (!rules) return failed.refused(rules.error().message);
   selftest::Phase phase;
   phase.weights = {1, 1};
   const SystemClock clock;
   const Result<void> removed =
       load::remove_files(selftest::load_of(settings, phase, state->name), clock);
-  if (!removed) return failed(removed.error().message);
+  if (!removed) return failed.refused(removed.error().message);
   fmt::print("{} rules have ended, and no file of a self-test is in {}\n", *rules,
              settings.directory);
   return ExitCode::done;
 }
 
-ExitCode measure(const CtlSettings& settings, const selftest::Settings& checked,
-                 AskedProxy& proxy) {
+ExitCode measure(const CtlSettings& settings, const selftest::Settings& checked, AskedProxy& proxy,
+                 const Failures& failed) {
   ResultFile report;
   ResultFile plot;
   for (const auto& [file, path] :
@@ -213,13 +208,16 @@ ExitCode measure(const CtlSettings& settings, const selftest::Settings& checked,
        {report.write(json), plot.write(selftest::to_svg(*record, findings))}) {
     if (all && !each) all = each;
   }
-  if (!all) return failed(all.error().message);
+  if (!all) {
+    fmt::print(stderr, "vpfsctl: {}\n", all.error().message);  // the results are printed
+    return ExitCode::refused;
+  }
   return findings.good() ? ExitCode::done : ExitCode::refused;
 }
 
 }  // namespace
 
-ExitCode run_selftest(const CtlSettings& settings, AskedProxies& proxies) {
+ExitCode run_selftest(const CtlSettings& settings, AskedProxies& proxies, const Failures& failed) {
   const Result<selftest::Settings> checked = selftest::check(settings.selftest);
   if (!checked) return failed(checked.error().message, ExitCode::usage);
   if (proxies.size() != 1) {
@@ -227,12 +225,13 @@ ExitCode run_selftest(const CtlSettings& settings, AskedProxies& proxies) {
                   ExitCode::usage);
   }
   if (const Result<void> logging = set_up_logging("vpfsctl", "info"); !logging) {
-    return failed(logging.error().message);
+    return failed.refused(logging.error().message);
   }
   (void)net::raise_open_file_limit();
   net::ignore_broken_pipes();
   AskedProxy proxy(proxies);
-  return settings.selftest.clean ? clean(*checked, proxy) : measure(settings, *checked, proxy);
+  return settings.selftest.clean ? clean(*checked, proxy, failed)
+                                 : measure(settings, *checked, proxy, failed);
 }
 
 }  // namespace vpfs::ctl

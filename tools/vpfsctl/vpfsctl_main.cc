@@ -353,7 +353,8 @@ int run(int argc, char** argv) {
   if (const auto code = app.parse("vpfsctl", static_cast<int>(words.size()), words.data())) {
     // The mistake may be before --json, which may not have been read.
     if (!failure.empty() && std::ranges::find(arguments, "--json") != arguments.end()) {
-      fmt::print("{}", vpfs::ctl::usage_json(first_line(failure), std::string(vpfs::version())));
+      fmt::print("{}", vpfs::ctl::problem_json(first_line(failure), vpfs::ctl::ExitCode::usage,
+                                               std::string(vpfs::version())));
     }
     return *code;
   }

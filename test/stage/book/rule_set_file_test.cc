@@ -94,6 +94,17 @@ TEST(RuleSetFile, MoreRulesThanThereMayBeAreOneErrorAndAreNotReadAsRules) {
               ElementsAre("rules.yaml:1: rules: 10001 rules: expected at most 10000"));
 }
 
+// A command that failed in front of a pipe must not remove all rules.
+TEST(RuleSetFile, ATextWithoutRulesIsAMistakeUnlessItSaysSo) {
+  for (const char* nothing : {"", "\n", "# rules: []\n", "{}", "---\n"}) {
+    EXPECT_THAT(read(nothing).errors,
+                ElementsAre(HasSubstr("rules: is missing: expected a list of rules")))
+        << nothing;
+  }
+  EXPECT_THAT(read("rules: []").errors, IsEmpty());
+  EXPECT_THAT(read("virtual_pfs: {pool: {weight: 2}}").errors, IsEmpty());
+}
+
 TEST(RuleSetFile, ATextThatIsNotYamlIsOneError) {
   EXPECT_THAT(read("rules: [").errors, ElementsAre(HasSubstr("rules.yaml:")));
   EXPECT_THAT(read("- a").errors, ElementsAre(HasSubstr("rules.yaml:1")));

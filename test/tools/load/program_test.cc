@@ -261,6 +261,25 @@ TEST_F(Program, AServerThatIsNotThereIsNamed) {
   EXPECT_NE(load.errors().find(expected), std::string::npos) << load.errors();
 }
 
+TEST_F(Program, ARunThatFailsLeavesEarlierResults) {
+  const test::EmbeddedServers servers(1);
+  const std::string results = scratch_.write("out.json", "earlier");
+  const test::ReservedPort nobody;
+  test::Process load =
+      run(mixed_load(fmt::format("tcp://127.0.0.1:{}/vpfs", nobody.number())), {"--json", results});
+  const auto exit = load.wait(30s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 1);
+  EXPECT_EQ(test::read_text(results), "earlier");
+  const std::string config = mixed_load(servers.address());
+  test::Process mistake = run(config, {"--json", (scratch_.path() / "load.yaml").string()});
+  const auto refused = mistake.wait(30s);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, 2);
+  EXPECT_NE(mistake.errors().find("which is read"), std::string::npos) << mistake.errors();
+  EXPECT_EQ(test::read_text(scratch_.path() / "load.yaml"), config);
+}
+
 TEST_F(Program, NothingToMountIsOneClearLine) {
   const test::ReservedPort nobody;
   test::Process load = run(mixed_load(fmt::format("tcp://{}/vpfs", nobody.address())), {});

@@ -133,9 +133,12 @@ std::string answers_json(std::span<const ProxyAnswer> answers, const std::string
   return json_text(to_json(answers, version), indent) + "\n";
 }
 
-std::string usage_json(const std::string& problem, const std::string& version) {
+std::string problem_json(const std::string& problem, ExitCode code, const std::string& version) {
+  const char* word = "refused";
+  if (code == ExitCode::usage) word = "usage";
+  if (code == ExitCode::unreachable) word = "unreachable";
   Json all = to_json({}, version);
-  all["error"] = {{"code", "usage"}, {"place", ""}, {"text", problem}};
+  all["error"] = {{"code", word}, {"place", ""}, {"text", problem}};
   return json_text(all, 2) + "\n";
 }
 

@@ -46,8 +46,10 @@ void forgive(std::span<ProxyAnswer> answers, bool ends_a_job);
 [[nodiscard]] std::string answers_json(std::span<const ProxyAnswer> answers,
                                        const std::string& version, int indent);
 
-// The same if no proxy was asked because the command line is wrong: {version, proxies: [], error}.
-[[nodiscard]] std::string usage_json(const std::string& problem, const std::string& version);
+// The same for a failure that is of no proxy, such as a wrong command line: {version, proxies: [],
+// error}. `code` is that of the program.
+[[nodiscard]] std::string problem_json(const std::string& problem, ExitCode code,
+                                       const std::string& version);
 
 // Lines for standard error: "vpfsctl: s0: refused: rate: needs a unit", with a mark under the place
 // in `condition` where it is about the condition. Forgiven failures are warnings.

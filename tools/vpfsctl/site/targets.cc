@@ -105,6 +105,11 @@ Result<std::vector<Target>> parse_proxies(std::string_view text, std::string_vie
     }
     Result<Target> target = make_target(words[0]);
     if (!target) return fail(fmt::format("{}:{}: {}", file, number, target.error().message));
+    if (words.size() == 2 && make_target(words[1])) {
+      return fail(fmt::format(
+          "{}:{}: \"{}\" is another endpoint: expected one endpoint on a line, and its name", file,
+          number, words[1]));
+    }
     if (words.size() == 2) {
       target->name = words[1];
       target->is_named = true;

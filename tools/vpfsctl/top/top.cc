@@ -78,11 +78,14 @@ class Latest {
     answers_[proxy] = std::move(answer);
   }
 
-  // If the coordinator does not answer, all its stages count as lost.
+  // If the coordinator does not answer, or has no stages yet, all that are known count as lost.
   void take_stages(ProxyAnswer coordinator) {
-    if (coordinator.outcome != Outcome::done) {
+    const bool has_any = coordinator.outcome == Outcome::done &&
+                         !coordinator.reply.forward_reply().answers().empty();
+    if (!has_any) {
+      const ProxyAnswer none = std::move(answers_of_stages(std::move(coordinator)).front());
       for (std::size_t i = 0; i < answers_.size(); ++i) {
-        ProxyAnswer lost = coordinator;
+        ProxyAnswer lost = none;
         if (knows_stages_) lost.name = answers_[i].name;
         put(i, std::move(lost));
       }

@@ -16,8 +16,9 @@ constexpr std::uint64_t kSecond = 1'000'000;
 constexpr std::uint64_t kNow = 900'000;
 constexpr std::uint64_t kTen = 9'900'000;
 constexpr std::uint64_t kKept = 11 * kSecond;
-// Rates over a longer silence would not be those of now.
-constexpr std::uint64_t kLongSilence = 60 * kSecond;
+// Rates over a longer silence would not be those of now. It is more than two of the longest
+// periods.
+constexpr std::uint64_t kLongSilence = 150 * kSecond;
 
 bool is_busy(const control::VirtualPfs& each) {
   return each.queued().requests() > 0 || each.outstanding().requests() > 0;

@@ -39,6 +39,10 @@ TEST(Targets, ABadLineIsSaidWithItsNumber) {
   EXPECT_THAT(parse_proxies("s0:7333\ns1\n", "/etc/vpfs/proxies").error().message,
               HasSubstr("/etc/vpfs/proxies:2: \"s1\""));
   EXPECT_THAT(parse_proxies("s0:7333 a b\n", "f").error().message, HasSubstr("f:1: \"b\""));
+  // VPFS_PROXY has several on a line.
+  for (const char* line : {"s0:7333 s1:7333", "/run/vpfs/a.sock,/run/vpfs/b.sock"}) {
+    EXPECT_THAT(parse_proxies(line, "f").error().message, HasSubstr("is another endpoint")) << line;
+  }
   EXPECT_THAT(parse_proxies("s0:7333\n#\ns0:7333 x", "f").error().message,
               HasSubstr("f:3: the same proxy or name as in line 1"));
 }

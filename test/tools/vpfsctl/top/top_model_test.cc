@@ -262,6 +262,13 @@ TEST(TopModel, AProxyThatComesBackGoesOn) {
   EXPECT_TRUE(model.proxies()[0].answers);
 }
 
+// `top -d 1min` asks a little less often than once a minute.
+TEST(TopModel, ThereAreRatesWithTheLongestPeriod) {
+  const auto rows = model_of({with_a(0, 0), with_a(61, 6'100)}).rows(false);
+  ASSERT_TRUE(rows[0].now.bytes);
+  EXPECT_DOUBLE_EQ(*rows[0].now.bytes, 100);
+}
+
 TEST(TopModel, AfterALongSilenceRatesBeginAnew) {
   const auto rows = model_of({with_a(0, 0), with_a(3600, 1'000'000)}).rows(false);
   EXPECT_FALSE(rows[0].now.bytes);

@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/output_file.h"
+#include "tools/output/output_file.h"
 
 #include <cerrno>
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 #include "test/support/process.h"
 
-namespace vpfs::ctl {
+namespace vpfs::output {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ TEST_F(OutputFiles, AFullDiskIsAnErrorThatNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace vpfs::ctl
+}  // namespace vpfs::output

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace vpfs::sim_tool {
+namespace vpfs::output {
 
 // A file that the command line asks for.
 struct Output {
@@ -19,8 +19,7 @@ struct Output {
 [[nodiscard]] std::string problem_of(const std::vector<Output>& outputs,
                                      const std::vector<std::string>& inputs);
 
-// A file that is there stays until the new one is whole and on the disk, and a link to it stays a
-// link. A device or a pipe is written as it is. Errors name the path.
-[[nodiscard]] Result<void> write_whole_file(const std::string& path, std::string_view text);
+// A text as an OutputFile. Errors name the path.
+[[nodiscard]] Result<void> write_whole(const std::string& path, std::string_view text);
 
-}  // namespace vpfs::sim_tool
+}  // namespace vpfs::output

@@ -1,4 +1,4 @@
-#include "tools/vpfsctl/output_file.h"
+#include "tools/output/output_file.h"
 
 #include <cerrno>
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 #include "net/descriptor.h"
 
-namespace vpfs::ctl {
+namespace vpfs::output {
 namespace {
 
 std::unexpected<Error> cannot_write(const std::string& path, int error) {
@@ -116,4 +116,4 @@ Result<void> OutputFile::finish() {
   return {};
 }
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::output

@@ -1,4 +1,4 @@
-#include "tools/sim/output_files.h"
+#include "tools/output/outputs.h"
 
 #include <csignal>
 #include <filesystem>
@@ -13,17 +13,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace vpfs::sim_tool {
+namespace vpfs::output {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class OutputFiles : public testing::Test {
+class Outputs : public testing::Test {
  protected:
-  OutputFiles() { fs::create_directories(directory_); }
-  ~OutputFiles() override { fs::remove_all(directory_); }
+  Outputs() { fs::create_directories(directory_); }
+  ~Outputs() override { fs::remove_all(directory_); }
 
   [[nodiscard]] std::string path(const std::string& name) const {
     return (directory_ / name).string();
@@ -48,7 +48,7 @@ class OutputFiles : public testing::Test {
       fs::temp_directory_path() / ("vpfs-output-files-" + std::to_string(::getpid()));
 };
 
-TEST_F(OutputFiles, AnInputIsNotReplacedByAnyOfItsNames) {
+TEST_F(Outputs, AnInputIsNotReplacedByAnyOfItsNames) {
   const std::string input = make("busy.json");
   fs::create_symlink("busy.json", path("link"));
   fs::create_hard_link(input, path("hard"));
@@ -63,7 +63,7 @@ TEST_F(OutputFiles, AnInputIsNotReplacedByAnyOfItsNames) {
   EXPECT_EQ(problem("/dev/null", "/dev/null"), "") << "it has nothing to lose";
 }
 
-TEST_F(OutputFiles, TwoOutputsAreTwoFiles) {
+TEST_F(Outputs, TwoOutputsAreTwoFiles) {
   const auto both = [](const std::string& json, const std::string& svg) {
     return problem_of({{.option = "--json", .path = json}, {.option = "--svg", .path = svg}}, {});
   };
@@ -75,28 +75,28 @@ TEST_F(OutputFiles, TwoOutputsAreTwoFiles) {
   EXPECT_EQ(both("", ""), "");
 }
 
-TEST_F(OutputFiles, ALinkStaysALinkAndNothingElseIsLeft) {
+TEST_F(Outputs, ALinkStaysALinkAndNothingElseIsLeft) {
   const std::string target = make("target");
   fs::create_symlink("target", path("link"));
-  ASSERT_TRUE(write_whole_file(path("link"), "after"));
+  ASSERT_TRUE(write_whole(path("link"), "after"));
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(read("target"), "after");
   EXPECT_THAT(all(), SizeIs(2));
   const ::mode_t mask = ::umask(0027);
-  ASSERT_TRUE(write_whole_file(path("new"), "1"));
+  ASSERT_TRUE(write_whole(path("new"), "1"));
   ::umask(mask);
   EXPECT_EQ(fs::status(path("new")).permissions(), fs::perms{0640});
 }
 
-TEST_F(OutputFiles, ADeviceIsWrittenAsItIs) {
-  EXPECT_TRUE(write_whole_file("/dev/null", "text"));
-  const auto full = write_whole_file("/dev/full", "text");
+TEST_F(Outputs, ADeviceIsWrittenAsItIs) {
+  EXPECT_TRUE(write_whole("/dev/null", "text"));
+  const auto full = write_whole("/dev/full", "text");
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().message, "/dev/full: cannot be written: No space left on device");
 }
 
-TEST_F(OutputFiles, AnErrorSaysWhyAndLeavesWhatWasThere) {
-  const auto missing = write_whole_file(path("no/file"), "text");
+TEST_F(Outputs, AnErrorSaysWhyAndLeavesWhatWasThere) {
+  const auto missing = write_whole(path("no/file"), "text");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().message,
             path("no/file") + ": cannot be written: No such file or directory");
@@ -107,7 +107,7 @@ TEST_F(OutputFiles, AnErrorSaysWhyAndLeavesWhatWasThere) {
   const struct ::rlimit small = {.rlim_cur = 3, .rlim_max = limit.rlim_max};
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  const auto cut = write_whole_file(old, "a longer text");
+  const auto cut = write_whole(old, "a longer text");
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   ::signal(SIGXFSZ, handler);
   ASSERT_FALSE(cut);
@@ -117,4 +117,4 @@ TEST_F(OutputFiles, AnErrorSaysWhyAndLeavesWhatWasThere) {
 }
 
 }  // namespace
-}  // namespace vpfs::sim_tool
+}  // namespace vpfs::output

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "net/descriptor.h"
 
-namespace vpfs::ctl {
+namespace vpfs::output {
 
 // A file that a command writes. One that is there stays until the new one is whole, and a link to
 // it stays a link. A device or a pipe is written as it is. Two runs do not write the same file at
@@ -43,4 +43,4 @@ class OutputFile {
   int error_ = 0;  // the first, as errno has it
 };
 
-}  // namespace vpfs::ctl
+}  // namespace vpfs::output
