@@ -21,4 +21,20 @@ class SignalBlock {
   sigset_t before_ = {};
 };
 
+// Signals that ask a program that runs for something: SIGHUP, SIGUSR1 and SIGUSR2. They end one
+// that does not catch them yet, as when logs are rotated while it starts. So a program holds them
+// back first of all, on its main thread, and lets them in once it has handlers.
+inline void change_asking_signals(int how) {
+  sigset_t asking;
+  sigemptyset(&asking);
+  for (const int each : {SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&asking, each);
+  pthread_sigmask(how, &asking, nullptr);
+}
+inline void hold_back_asking_signals() {
+  change_asking_signals(SIG_BLOCK);
+}
+inline void let_in_asking_signals() {
+  change_asking_signals(SIG_UNBLOCK);
+}
+
 }  // namespace vpfs

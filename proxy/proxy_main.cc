@@ -16,6 +16,7 @@
 #include "base/config/parts.h"
 #include "base/joined.h"
 #include "base/log/log.h"
+#include "base/signal_block.h"
 #include "base/system_clock.h"
 #include "base/version.h"
 #include "control/admin/host_names.h"
@@ -125,6 +126,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  vpfs::hold_back_asking_signals();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

@@ -11,6 +11,7 @@
 #include "base/joined.h"
 #include "base/log/log.h"
 #include "base/result.h"
+#include "base/signal_block.h"
 #include "base/system_clock.h"
 #include "control/host/start_pages.h"
 #include "control/wire/protocol.h"
@@ -76,6 +77,7 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
                                       : net::Heartbeat::Beats::with_the_context) {
   signals_.add(SIGHUP);
   signals_.add(SIGUSR2);
+  let_in_asking_signals();
   inherited_ = setup.handed == nullptr ? setup.inherited : &setup.handed->inherited;
   if (setup.handed == nullptr) return;
   handed_.emplace(*setup.handed);

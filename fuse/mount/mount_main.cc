@@ -17,6 +17,7 @@
 #include "base/command_line.h"
 #include "base/joined.h"
 #include "base/log/log.h"
+#include "base/signal_block.h"
 #include "base/system_clock.h"
 #include "control/admin/host_names.h"
 #include "control/handover/taker.h"
@@ -253,6 +254,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  vpfs::hold_back_asking_signals();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

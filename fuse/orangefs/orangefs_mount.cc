@@ -13,6 +13,7 @@
 
 #include "base/log/log.h"
 #include "base/result.h"
+#include "base/signal_block.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
@@ -128,6 +129,7 @@ Result<void> OrangefsMount::start() {
 void OrangefsMount::run() {
   // There is nothing to reload, no terminal to lose, and no status file.
   for (const int signal : {SIGHUP, SIGUSR1}) (void)std::signal(signal, SIG_IGN);
+  let_in_asking_signals();
   await_signal();
   heartbeat_.start();
   context_.run();

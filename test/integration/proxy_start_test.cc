@@ -8,12 +8,17 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "net/descriptor.h"
+#include "test/support/comes_true.h"
 #include "test/support/io_messages.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
@@ -101,6 +106,27 @@ TEST(ProxyStart, AProxyInFrontOfItselfDoesNotStart) {
       fmt::format("proxy: {{listen: '0.0.0.0:{0}', upstream: '127.0.0.1:{0}'}}\n", port.number()));
   EXPECT_EQ(proxy.exit_code(), 2);
   EXPECT_THAT(proxy.process().errors(), HasSubstr("is where the proxy itself listens"));
+}
+
+// As when logs are rotated meanwhile. The configuration comes through a FIFO, so it is known that
+// the program has begun and is not yet ready.
+TEST(ProxyStart, SignalsToARunningProxyDoNotEndOneThatStarts) {
+  const ReservedPort server_port;
+  const TemporaryDirectory directory;
+  const std::string config = (directory.path() / "p.yaml").string();
+  ASSERT_EQ(::mkfifo(config.c_str(), 0600), 0);
+  Process proxy({program("vpfs-proxy"), "--config", config});
+  net::Descriptor writer;
+  ASSERT_TRUE(comes_true([&] {
+    writer = net::Descriptor(::open(config.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    return static_cast<bool>(writer);
+  }));
+  for (const int each : {SIGUSR1, SIGUSR2, SIGHUP}) proxy.signal(each);
+  const std::string text = minimal(server_port.number());
+  ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  writer.close();
+  EXPECT_TRUE(proxy.wait_for_line("vpfs-proxy: ready at", 3 * kPatience)) << proxy.errors();
+  EXPECT_EQ(proxy.stop().code, 0) << proxy.errors();
 }
 
 TEST(ProxyStart, WhatTheHostDoesNotHaveIsRefusedWithItsPlace) {
