@@ -339,6 +339,20 @@ void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration delay, TimePoi
   lanes_.served_elsewhere(id.app, {.cost = cost, .delay = delay}, now);
 }
 
+namespace {
+
+// Whether one of a coordinator's limits is lower than the flow's own.
+bool are_lower(const Limits& caps, const Share& own) {
+  const auto is_lower = [](std::optional<std::uint64_t> cap, std::uint64_t limit) {
+    return cap && (limit == 0 || *cap < limit);
+  };
+  return is_lower(caps.bytes.transform([](BytesPerSecond rate) { return rate.count; }),
+                  own.rate.count) ||
+         is_lower(caps.operations, own.operations) || caps.metadata_operations;
+}
+
+}  // namespace
+
 std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies, TimePoint now) {
   const std::size_t count = std::min(copies.size(), rows() - std::min(first, rows()));
   for (std::size_t i = 0; i < count; ++i) {
@@ -351,6 +365,9 @@ std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies
     for (const Lanes::Lane& lane : lanes_) copy.counters.held += lane.scheduler->held(app, now);
     if (const auto since = waits_for_client_since(app)) copy.counters.slow_client += now - *since;
     copy.share = judge_share(app, now);
+    copy.weight = table_[app].weight;
+    const Limits caps = allocations_.limits(app);
+    copy.is_capped = caps.any() && are_lower(caps, table_[app].info->declared->share);
   }
   return count;
 }

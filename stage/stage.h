@@ -34,6 +34,9 @@ namespace vpfs::stage {
 struct CounterRow {
   VirtualPfsId id;
   bool is_there = false;  // if not, the number is free and the rest means nothing
+  // A coordinator's limit is lower than one of its own, so that may be what holds it.
+  bool is_capped = false;
+  std::uint32_t weight = 1;  // of its share
   Counters counters;
   ShareWatch::Verdict share;
 };

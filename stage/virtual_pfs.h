@@ -52,6 +52,7 @@ struct VirtualPfs {
   TimePoint last_used = {};
   std::uint32_t generation = 0;  // of the number
   std::uint32_t requests = 0;    // present ones, in any state
+  std::uint32_t weight = 1;      // of its share
   // The rule of its last request.
   RuleRef last_rule;
   ReadYield read_yield;

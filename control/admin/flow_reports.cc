@@ -15,7 +15,7 @@ namespace {
 // How many names are copied per lock.
 constexpr std::size_t kNames = 64;
 
-void fill(FlowReport& report, std::uint32_t flow, const stage::CounterRow& row) {
+void fill(FlowReport& report, std::uint32_t flow, const stage::CounterRow& row, Duration limited) {
   const stage::Counters& counters = row.counters;
   const stage::Amount arrived = counters.arrived.all();
   const stage::Amount sent = counters.sent.all();
@@ -31,7 +31,7 @@ void fill(FlowReport& report, std::uint32_t flow, const stage::CounterRow& row) 
   report.set_done_cost(counters.cost_done);
   report.set_queued_requests(counters.queued.requests);
   report.set_queued_bytes(counters.queued.bytes);
-  report.set_limited_us(microseconds_of(counters.held.limit));
+  report.set_limited_us(microseconds_of(limited));
   report.set_metadata_operations(counters.arrived.of(IoKind::metadata).requests);
   report.set_present_us(microseconds_of(row.share.present));
   report.set_crowded_us(microseconds_of(row.share.in_flight));
@@ -68,23 +68,24 @@ void FlowReports::add(StageGate& gate, TimePoint now, Flows& flows, Report& repo
     }
     if (!row.is_there) continue;
     const stage::Counters& counters = row.counters;
+    const bool was_held = told.limited.advance(counters.held.limit, row.is_capped);
     const Told seen = {.announced = true,
                        .generation = row.id.generation,
                        .arrived = counters.arrived.all().requests,
                        .sent = counters.sent.all().requests,
                        .done = counters.done.all().requests,
                        .queued = counters.queued.requests,
-                       .limited = counters.held.limit,
-                       .present = row.share.present};
-    if (!told.announced) {
+                       .limited = told.limited,
+                       .present = row.share.present,
+                       .weight = row.weight};
+    if (!told.announced || seen.weight != told.weight) {
       new_.push_back(row.id);
     } else if (seen.arrived == told.arrived && seen.sent == told.sent && seen.done == told.done &&
-               seen.queued == told.queued && seen.limited == told.limited &&
-               seen.present == told.present) {
+               seen.queued == told.queued && !was_held && seen.present == told.present) {
       continue;
     }
     told = seen;
-    fill(*report.add_flows(), flow, row);
+    fill(*report.add_flows(), flow, row, told.limited.total());
   }
   if (!new_.empty()) announce(gate, now, flows);
 }

@@ -6,6 +6,7 @@
 
 #include "control/gate/stage_gate.h"
 #include "control/wire/control.pb.h"
+#include "stage/cap_time.h"
 
 namespace vpfs::control {
 
@@ -14,8 +15,8 @@ namespace vpfs::control {
 // Belongs to the connection.
 class FlowReports {
  public:
-  // Adds the flows that are not announced yet to `flows`, and to `report` those whose counters have
-  // changed since the last call. Cost: a comparison for each virtual PFS.
+  // Adds the flows that are not announced yet, or with another weight, to `flows`, and to `report`
+  // those whose counters have changed since the last call. Cost: a comparison for each virtual PFS.
   void add(StageGate& gate, TimePoint now, Flows& flows, Report& report);
 
   // The virtual PFS that a flow stands for; nothing: it was not announced, or it has ended.
@@ -29,8 +30,9 @@ class FlowReports {
     std::uint64_t sent = 0;
     std::uint64_t done = 0;
     std::uint64_t queued = 0;
-    Duration limited = {};
+    stage::CapTime limited;
     Duration present = {};
+    std::uint32_t weight = 0;
   };
 
   void announce(StageGate& gate, TimePoint now, Flows& flows);

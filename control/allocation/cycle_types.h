@@ -27,7 +27,7 @@ struct CycleSettings {
   // transit later. See CycleState.
   TimePoint clear_from = TimePoint::min();
   std::uint64_t most_each_second = std::uint64_t{1} << 40;  // more of anything is a lie of a flow
-  std::size_t most_flows = 4096;  // of a stage; numbers of flows are below
+  std::size_t most_flows = 16384;  // of a stage; numbers of flows are below
 };
 
 // A stage that is connected. Another stage may get it after leave().

@@ -81,8 +81,12 @@ class PsfaPolicy final : public AllocationPolicy {
       if (!is_divided(each.resource)) continue;
       if (Result<void> done = divide(each, pairs, period, less, jobs); !done) return done;
     }
-    for (const Divided& each : resources_) {
-      if (!is_divided(each.resource)) continue;
+    for (std::size_t which = 0; which < resources_.size(); ++which) {
+      const Divided& each = resources_[which];
+      if (!is_divided(each.resource)) {
+        grant_bounds(bounds_[which], each.resource, pairs, period, grants);
+        continue;
+      }
       for (std::size_t i = 0; i < each.caps.size(); ++i) {
         grants[each.pair(i)].*each.resource.grant = each.caps[i];
       }
@@ -143,9 +147,26 @@ class PsfaPolicy final : public AllocationPolicy {
                     resource.name, jobs[done.error().job], capacity, taken, divided.caps.size()));
   }
 
+  // The bound of a job needs no capacity.
+  void grant_bounds(AmountDivider& divider, const Resource& resource, std::span<const Pair> pairs,
+                    Duration period, std::span<Grant> grants) const {
+    divider.begin(period);
+    for (std::size_t first = 0; first < pairs.size();) {
+      std::size_t end = first;
+      while (end < pairs.size() && pairs[end].job == pairs[first].job) ++end;
+      if (const std::uint64_t most = pairs[first].most.*resource.amount; most > 0) {
+        divider.divide(most, settings_.floor.*resource.amount, pairs.subspan(first, end - first),
+                       grants.subspan(first, end - first));
+      }
+      first = end;
+    }
+  }
+
   const AllocationPolicySettings settings_;
   std::array<Divided, kResources.size()> resources_ = {
       {{.resource = kResources[0]}, {.resource = kResources[1]}, {.resource = kResources[2]}}};
+  std::array<AmountDivider, kResources.size()> bounds_ = {
+      AmountDivider(kResources[0]), AmountDivider(kResources[1]), AmountDivider(kResources[2])};
 };
 
 }  // namespace

@@ -1,12 +1,14 @@
 // What coordinators allocate, and to which virtual PFSes.
 #include <chrono>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 
+#include "stage/cap_time.h"
 #include "test/stage/allocating_fixture.h"
 #include "test/support/allocation_count.h"
 
@@ -55,6 +57,35 @@ TEST_F(StageAllocations, ACompleteCycleLiftsTheLimitsThatItDoesNotHave) {
   EXPECT_THAT(stage_->allocations().limited(), UnorderedElementsAre(b.app, job.app));
   (void)backlog("a");
   EXPECT_EQ(release(), 100U);
+}
+
+TEST_F(StageAllocations, AFlowIsCappedIfItsCapIsLowerThanItsOwnLimit) {
+  config_.virtual_pfs[0].share.rate = {10 * kMiB};
+  make();
+  const VirtualPfsId a = id("a");
+  const VirtualPfsId b = id("b");
+  const auto is_capped = [&](VirtualPfsId of) {
+    CounterRow row;
+    EXPECT_EQ(stage_->copy_counters(std::to_underlying(of.app), std::span(&row, 1), now_), 1U);
+    return row.is_capped;
+  };
+  EXPECT_FALSE(is_capped(a));
+  ASSERT_EQ(allocate(1, 1, {{.id = a, .limits = bytes(kGiB)}, {.id = b, .limits = bytes(kGiB)}}),
+            CycleResult::applied);
+  EXPECT_FALSE(is_capped(a)) << "its own limit is lower";
+  EXPECT_TRUE(is_capped(b));
+  ASSERT_EQ(allocate(1, 2, {{.id = a, .limits = bytes(kMiB)}}), CycleResult::applied);
+  EXPECT_TRUE(is_capped(a));
+}
+
+TEST(CapTime, CountsTheTimesInWhichTheCapWasTheLowerLimit) {
+  CapTime time;
+  EXPECT_FALSE(time.advance(3s, false));
+  EXPECT_TRUE(time.advance(5s, true));
+  EXPECT_FALSE(time.advance(5s, true));
+  EXPECT_FALSE(time.advance(9s, false));
+  EXPECT_TRUE(time.advance(10s, true));
+  EXPECT_EQ(time.total(), 3s);
 }
 
 TEST_F(StageAllocations, WhatIsNotThereIsReportedAndTheRestApplied) {

@@ -117,12 +117,14 @@ void SimulatedCoordinator::report(StageLine& link) {
       const auto flow = static_cast<std::uint32_t>(first + i);
       VPFS_ASSERT(row.is_there);  // nothing is retired here
       const stage::Amount arrived = row.counters.arrived.all();
+      Told& told = link.told[flow];
+      stage::CapTime limited = told.limited;
+      limited.advance(row.counters.held.limit, row.is_capped);
       const Told now{.announced = true,
                      .generation = row.id.generation,
                      .arrived = arrived.requests,
                      .done = row.counters.cost_done,
-                     .limited = row.counters.held.limit};
-      Told& told = link.told[flow];
+                     .limited = limited};
       if (!told.announced) link.new_flows.push_back(flow);
       if (now == std::exchange(told, now)) continue;
       link.counters.push_back(
@@ -131,8 +133,7 @@ void SimulatedCoordinator::report(StageLine& link) {
            .arrived_requests = arrived.requests,
            .metadata_operations = row.counters.arrived.of(IoKind::metadata).requests,
            .done_cost = row.counters.cost_done,
-           .limited =
-               std::chrono::duration_cast<allocation::Microseconds>(row.counters.held.limit)});
+           .limited = std::chrono::duration_cast<allocation::Microseconds>(limited.total())});
     }
   }
 }

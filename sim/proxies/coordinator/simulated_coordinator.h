@@ -12,6 +12,7 @@
 #include "sim/engine/engine.h"
 #include "sim/proxies/server/proxied_server.h"
 #include "stage/allocations.h"
+#include "stage/cap_time.h"
 #include "stage/virtual_pfs.h"
 
 namespace vpfs::sim {
@@ -52,7 +53,7 @@ class SimulatedCoordinator {
     std::uint32_t generation = 0;
     std::uint64_t arrived = 0;  // requests
     Cost done = 0;
-    Duration limited = {};
+    stage::CapTime limited;
 
     bool operator==(const Told&) const = default;
   };

@@ -74,6 +74,19 @@ TEST_F(FlowReportsTest, AFlowSaysWhichTemplateMadeItAndWhoseItsJobIs) {
   }
 }
 
+TEST_F(FlowReportsTest, AFlowWithAnotherWeightIsAnnouncedAgain) {
+  (void)stage_.find("a");
+  look();
+  stage::Config config = config_;
+  for (stage::VirtualPfsConfig& each : config.virtual_pfs) each.share.weight = 8;
+  stage_.reconfigure(config, stage_.now());
+  look();
+  ASSERT_TRUE(announced("job-a"));
+  EXPECT_EQ(announced("job-a")->weight(), 8U);
+  look();
+  EXPECT_EQ(flows_.flows_size(), 0);
+}
+
 TEST_F(FlowReportsTest, OnlyFlowsWhoseCountersChangedAreReported) {
   const stage::Place a = stage_.find("a");
   const stage::Place b = stage_.find("b");

@@ -159,7 +159,7 @@ TEST_F(CycleStateTest, TotalsDoNotOverflow) {
 
 TEST_F(CycleStateTest, FlowsThatCannotBeAreIgnored) {
   const StageId stage = add("s1", "a");
-  announce(stage, 4096, "b");
+  announce(stage, static_cast<std::uint32_t>(CycleSettings().most_flows), "b");
   announce(stage, 0xffffffff, "b");
   announce(stage, 1, "");
   EXPECT_EQ(status(stage).lies, 3U);

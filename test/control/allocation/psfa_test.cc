@@ -112,5 +112,17 @@ TEST(PsfaPolicy, EachResourceIsDividedByItselfIfItHasACapacity) {
   EXPECT_EQ(grants->at({"a", "s"}), (Grant{.bytes = 1600, .metadata_operations = 160}));
 }
 
+TEST(PsfaPolicy, TheBoundOfAJobHoldsWithoutACapacity) {
+  const auto policy = kPsfa.make({.capacity = {.bytes = 1600}, .floor = {}});
+  Cycles cycles(*policy);
+  const Did one{.job = "a", .stage = "s", .pair = {.most = {.operations = 40}, .limited = 1s}};
+  Did two = one;
+  two.stage = "t";
+  const auto grants = cycles.next({one, two, {.job = "b", .stage = "s", .pair = {}}});
+  ASSERT_TRUE(grants);
+  EXPECT_EQ(*grants->at({"a", "s"}).operations + *grants->at({"a", "t"}).operations, 40U);
+  EXPECT_FALSE(grants->at({"b", "s"}).operations);
+}
+
 }  // namespace
 }  // namespace vpfs::allocation

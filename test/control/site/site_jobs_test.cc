@@ -155,7 +155,7 @@ TEST_F(SiteJobsTest, VirtualPfsesOfTemplatesAreForgottenOnceNoStageHasThem) {
 TEST_F(SiteJobsTest, FlowsThatTheCyclesDoNotTakeLeaveNothing) {
   announce(std::string(2 * kKiB, 'x'), "x{jobid}");
   announce("", "x{jobid}");
-  next_ = 4096;
+  next_ = static_cast<std::uint32_t>(allocation::CycleSettings().most_flows);
   announce("x1", "x{jobid}");
   EXPECT_EQ(jobs_.made(), 0U);
   EXPECT_EQ(state_.status(stage_).lies, 3U);
