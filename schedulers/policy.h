@@ -99,7 +99,7 @@ class Policy {
   virtual void forget_elsewhere(TimePoint /*now*/) {}
   // A dispatched request did this much more than its cost, and than what previous calls said. It
   // may have been completed.
-  virtual void charge_more(const IoRequest& /*request*/, Cost /*cost*/) {}
+  virtual void charge_more(const IoRequest& /*request*/, Cost /*cost*/, TimePoint /*now*/) {}
 
   // For a successor of the same policy in another process: what is known of one flow, and of all
   // together. restore() comes when the successor knows the flow's share and limits, and its queued

@@ -32,7 +32,7 @@ RateLimits::Limit* RateLimits::find(AppId app, bool make) {
 }
 
 void RateLimits::set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate,
-                            std::uint64_t depth, TimePoint now) {
+                            std::uint64_t depth, Change how, TimePoint now) {
   if (shared_) limit.turns.begin_anew();
   if (rate == 0) {
     limit.kinds &= static_cast<std::uint8_t>(~kind);
@@ -42,7 +42,7 @@ void RateLimits::set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate,
   if ((limit.kinds & kind) == 0) bucket = TokenBucket(rate, depth);
   limit.kinds |= kind;
   // A new bucket is full from now on, whatever its flow did before.
-  bucket.change(rate, depth, now);
+  how == Change::asked ? bucket.fit(rate, depth, now) : bucket.change(rate, depth, now);
 }
 
 void RateLimits::set(AppId app, const Share& share, TimePoint now) {
@@ -52,7 +52,7 @@ void RateLimits::set(AppId app, const Share& share, TimePoint now) {
     const TokenBucket& bucket = kind == kBytes ? limit->bytes : limit->operations;
     const bool is_set = (limit->kinds & kind) != 0;
     const bool same = is_set ? bucket.rate() == rate && bucket.depth() == depth : rate == 0;
-    if (!same) set_bucket(*limit, kind, rate, depth, now);
+    if (!same) set_bucket(*limit, kind, rate, depth, Change::asked, now);
   };
   change(kBytes, share.rate.count, std::max<std::uint64_t>(share.burst.count, 1));
   change(kOperations, share.operations, std::max<std::uint64_t>(share.burst_operations, 1));
@@ -64,7 +64,7 @@ void RateLimits::set_rate(AppId app, std::uint64_t rate, std::uint64_t burst, bo
                           TimePoint now) {
   Limit& limit = *find(app, true);
   set_bucket(limit, kBytes, std::clamp<std::uint64_t>(rate, 1, Share::kMaxRate),
-             std::max<std::uint64_t>(burst, 1), now);
+             std::max<std::uint64_t>(burst, 1), Change::calculated, now);
   limit.realtime = realtime;
 }
 

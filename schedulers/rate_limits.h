@@ -195,8 +195,10 @@ class RateLimits {
   [[nodiscard]] static TimePoint taken_from(const Limit& limit, TimePoint now) {
     return limit.realtime && limit.queues > 0 ? limit.backlog_since : now;
   }
+  // By an administrator, or by a policy that reckons with what the depths of former rates lack.
+  enum class Change : std::uint8_t { asked, calculated };
   void set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate, std::uint64_t depth,
-                  TimePoint now);
+                  Change how, TimePoint now);
   [[nodiscard]] std::uint64_t amount(const IoRequest& request) const {
     return unit_ == Unit::bytes ? request.size.count : request.cost;
   }

@@ -26,7 +26,7 @@ void RateLimits::restore(AppId app, const SavedState& from, TimePoint now) {
     TokenBucket saved;
     in(name, saved);
     if (saved.rate() != bucket.rate() || saved.depth() != bucket.depth()) {
-      saved.change(bucket.rate(), bucket.depth(), now);
+      saved.fit(bucket.rate(), bucket.depth(), now);
     }
     bucket = saved;
   };

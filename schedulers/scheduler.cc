@@ -197,7 +197,7 @@ void Scheduler::complete_and_tell(const IoRequest& request, Cost cost, TimePoint
 void Scheduler::charge_more(const IoRequest& request, Excess more, TimePoint now) {
   limits_.take_more(request, more.size, now);
   Class& of = class_of(request);
-  of.policy->charge_more(request, more.cost);
+  of.policy->charge_more(request, more.cost, now);
   if (has_classes()) charge_beside(of, more.cost);
 }
 

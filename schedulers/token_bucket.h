@@ -24,6 +24,11 @@ class TokenBucket {
 
   // Keeps the missing tokens. Tokens beyond the new depth are lost.
   void change(std::uint64_t rate, std::uint64_t depth, TimePoint now);
+  // The same, but with a smaller depth it keeps the tokens, or the debt, that it has. What only the
+  // larger bucket lacks is not owed by the smaller one.
+  void fit(std::uint64_t rate, std::uint64_t depth, TimePoint now) {
+    depth < depth_ ? refit(rate, depth, now, now) : change(rate, depth, now);
+  }
   // Keeps the tokens, or the debt, that it had at `from`, as if no time had passed since. Tokens
   // beyond the new depth are lost.
   void refit(std::uint64_t rate, std::uint64_t depth, TimePoint from, TimePoint now);

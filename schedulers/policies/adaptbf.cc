@@ -233,6 +233,15 @@ void AdapTbf::let_pass(IoRequest& request, TimePoint now) {
   tbf_.let_pass(request, now);
 }
 
+void AdapTbf::charge_more(const IoRequest& request, Cost cost, TimePoint now) {
+  const auto index = static_cast<std::uint32_t>(request.app);
+  observed_.done += cost;
+  ask(index, cost);
+  if (!jobs_[index].has_bucket) return;
+  limits_.take_more(request, {cost}, now);
+  tbf_.limits_changed(request.app, now);
+}
+
 // If periods passed without a call, only the first saw activity. In the others no job asked for
 // anything, or none could be served. While the end of a period goes on, the next one does not end.
 void AdapTbf::advance(TimePoint now) {

@@ -55,6 +55,8 @@ class AdapTbf final : public Policy {
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
   void let_pass(IoRequest& request, TimePoint now) override;
+  // It is as good as asked for, and comes out of the bucket.
+  void charge_more(const IoRequest& request, Cost cost, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
   void save_all(TimePoint now, SavedState& to) override;

@@ -1,7 +1,7 @@
 #include "schedulers/policies/admission.h"
 
 #include <algorithm>
-#include <vector>
+#include <cstddef>
 
 #include "base/clock.h"
 #include "base/wide.h"
@@ -30,32 +30,58 @@ std::optional<Duration> least(Duration step, Duration most, Good good) {
 
 }  // namespace
 
+void Admission::admit(AppId app, const ArrivalCurve& curve) {
+  leave(app);
+  const auto place = std::ranges::upper_bound(
+      admitted_, curve.latency, {}, [](const Admitted& each) { return each.curve.latency; });
+  admitted_.insert(place, {.app = app, .curve = curve});
+}
+
+void Admission::leave(AppId app) {
+  const auto own = std::ranges::find(admitted_, app, &Admitted::app);
+  if (own != admitted_.end()) admitted_.erase(own);
+}
+
 bool Admission::fits(AppId app, const ArrivalCurve& curve) const {
-  std::vector<ArrivalCurve> curves = {curve};
   SignedWide rates_of_all = curve.rate;
-  for (const auto& [other, admitted] : curves_) {
-    if (other == app) continue;
-    curves.push_back(admitted);
-    rates_of_all += admitted.rate;
+  for (const Admitted& each : admitted_) {
+    if (each.app != app) rates_of_all += each.curve.rate;
   }
   if (rates_of_all > SignedWide{capacity_}) return false;
-  std::ranges::sort(curves, {}, &ArrivalCurve::latency);
   // Both sides times 10^9; at a latency t, `constant` is the sum of burst - rate x latency. Rates
   // that sum to 2^62 make 2^125 in 2^63 ns (292 years).
   SignedWide rates = 0;
   SignedWide constant = 0;
-  for (auto each = curves.begin(); each != curves.end(); ++each) {
-    const SignedWide t = each->latency.count();
-    rates += each->rate;
-    constant += SignedWide{each->burst} * kNanosecondsPerSecond - SignedWide{each->rate} * t;
-    const bool last_of_its_latency = each + 1 == curves.end() || (each + 1)->latency.count() != t;
-    if (last_of_its_latency &&
-        constant + rates * t >
-            SignedWide{capacity_} * t - SignedWide{ahead_} * kNanosecondsPerSecond) {
-      return false;
+  const auto add = [&](const ArrivalCurve& each) {
+    const SignedWide t = each.latency.count();
+    rates += each.rate;
+    constant += SignedWide{each.burst} * kNanosecondsPerSecond - SignedWide{each.rate} * t;
+  };
+  const auto is_met_at = [&](Duration latency) {
+    const SignedWide t = latency.count();
+    return constant + rates * t <=
+           SignedWide{capacity_} * t - SignedWide{ahead_} * kNanosecondsPerSecond;
+  };
+  bool is_added = false;
+  for (std::size_t i = 0; i < admitted_.size();) {
+    Duration latency = admitted_[i].curve.latency;
+    if (!is_added && curve.latency <= latency) {
+      latency = curve.latency;
+      add(curve);
+      is_added = true;
     }
+    bool has_others = is_added && latency == curve.latency;
+    // All of one latency count at it.
+    for (; i < admitted_.size() && admitted_[i].curve.latency == latency; ++i) {
+      if (admitted_[i].app == app) continue;
+      add(admitted_[i].curve);
+      has_others = true;
+    }
+    if (has_others && !is_met_at(latency)) return false;
   }
-  return true;
+  if (is_added) return true;
+  add(curve);
+  return is_met_at(curve.latency);
 }
 
 std::optional<Duration> Admission::least_latency(AppId app, ArrivalCurve curve) const {

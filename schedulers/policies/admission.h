@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <vector>
 
 #include "base/clock.h"
 #include "schedulers/request.h"
@@ -37,8 +37,8 @@ class Admission {
   // count.
   [[nodiscard]] bool fits(AppId app, const ArrivalCurve& curve) const;
   // Counts the curve as admitted. It replaces the flow's other curve, if any.
-  void admit(AppId app, const ArrivalCurve& curve) { curves_[app] = curve; }
-  void leave(AppId app) { curves_.erase(app); }
+  void admit(AppId app, const ArrivalCurve& curve);
+  void leave(AppId app);
 
   // The shortest latency, to the microsecond, at which the curve fits; nothing if it is above a
   // day.
@@ -53,9 +53,14 @@ class Admission {
                                                    Duration latency) const;
 
  private:
+  struct Admitted {
+    AppId app;
+    ArrivalCurve curve;
+  };
+
   std::uint64_t capacity_;
   Cost ahead_;
-  std::map<AppId, ArrivalCurve> curves_;
+  std::vector<Admitted> admitted_;  // by latency
 };
 
 }  // namespace vpfs

@@ -148,6 +148,7 @@ Result<void> Edf::set_share(AppId app, const Share& share, TimePoint now) {
     begin_promise(index, *given, now);
     const bool is_curve = share.rate.count > 0 && share.latency > Duration::zero();
     flow.promised_until = is_curve ? kNever : share.finish_by;
+    first_end_ = std::min(first_end_, flow.promised_until);
   } else {
     end_promise(index);
   }
@@ -169,11 +170,7 @@ void Edf::begin_promise(std::uint32_t index, const ArrivalCurve& curve, TimePoin
   const std::uint64_t rate = std::clamp<std::uint64_t>(curve.rate, 1, Share::kMaxRate);
   if (!std::exchange(flow.promised, true)) flow.bucket = TokenBucket(rate, burst);
   const TimePoint start = on_start_clock(now);
-  flow.bucket.change(rate, burst, start);
-  if (flow.bucket.level(start) < 0) {  // a smaller burst owes nothing for a larger one
-    flow.bucket = TokenBucket(rate, burst);
-    flow.bucket.take(burst, start);
-  }
+  flow.bucket.fit(rate, burst, start);
   flow.since = start;
   flow.latency = curve.latency;
 }
@@ -185,8 +182,14 @@ void Edf::end_promise(std::uint32_t index) {
 }
 
 void Edf::end_past_promises(TimePoint now) {
+  if (now < first_end_) return;
+  first_end_ = kNever;
   for (std::uint32_t index = 0; index < flows_.size(); ++index) {
-    if (!flows_[index].promised || flows_[index].promised_until > now) continue;
+    if (!flows_[index].promised) continue;
+    if (flows_[index].promised_until > now) {
+      first_end_ = std::min(first_end_, flows_[index].promised_until);
+      continue;
+    }
     end_promise(index);
     if (!flows_[index].queue.empty()) place(index, now);
   }
@@ -338,6 +341,14 @@ void Edf::let_pass(IoRequest& request, TimePoint now) {
   if (flow.promised) flow.bucket.take(request.cost, std::max(time_of(request.tag), flow.since));
   withdraw(request, now);
   if (!flow.queue.empty()) place(std::to_underlying(request.app), now);
+}
+
+void Edf::charge_more(const IoRequest& request, Cost cost, TimePoint now) {
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flows_[index];
+  if (!flow.promised) return;
+  flow.bucket.take(cost, std::max(on_start_clock(now), flow.since));
+  if (!flow.queue.empty()) place(index, now);
 }
 
 WaitReason Edf::why_waiting(AppId app, TimePoint now) const {

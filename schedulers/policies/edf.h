@@ -62,6 +62,8 @@ class Edf final : public Policy {
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
   void let_pass(IoRequest& request, TimePoint now) override;
+  // A promised flow's next requests start later for it.
+  void charge_more(const IoRequest& request, Cost cost, TimePoint now) override;
   // An unchanged promise goes on as it was given.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
@@ -120,6 +122,7 @@ class Edf final : public Policy {
   FlowTournament later_;      // promised flows whose head has not, by start
   FlowTournament others_;     // flows without a promise, by deadline
   Duration shift_ = {};
+  TimePoint first_end_ = kNever;  // no promise ends before
 };
 
 }  // namespace vpfs

@@ -330,7 +330,7 @@ Sfq::Tag Sfq::move_ahead(Flow& flow, Tag by, Tag latest) {
   return flow.tag - before;
 }
 
-void Sfq::charge_more(const IoRequest& request, Cost cost) {
+void Sfq::charge_more(const IoRequest& request, Cost cost, TimePoint /*now*/) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
   const Tag amount = flow.next_amount(std::min(cost, kMaxCost));
@@ -362,7 +362,7 @@ void Sfq::let_pass(IoRequest& request, TimePoint now) {
   Flow& flow = flows_[index];
   if (flow.has_limit) limits_.take(request, user_, now);
   withdraw(request, now);
-  charge_more(request, request.cost);
+  charge_more(request, request.cost, now);
   if (flow.has_limit && !flow.queue.empty()) place_again(index, now);
 }
 

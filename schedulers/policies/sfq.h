@@ -72,7 +72,7 @@ class Sfq final : public Policy {
   void remove(AppId app, TimePoint now) override;
   void served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) override;
   void forget_elsewhere(TimePoint now) override;
-  void charge_more(const IoRequest& request, Cost cost) override;
+  void charge_more(const IoRequest& request, Cost cost, TimePoint now) override;
   void prefetch_rows(AppId app) const override {
     flows_.prefetch(std::to_underlying(app));
     limits_.prefetch_all(std::to_underlying(app));

@@ -161,6 +161,19 @@ TEST(TokenBucket, AChangeKeepsExactlyWhatIsMissing) {
   }
 }
 
+TEST(TokenBucket, ASmallerDepthThatWasAskedForOwesNothing) {
+  TokenBucket bucket(100, 1000);
+  bucket.take(1000, at(0));
+  bucket.fit(100, 10, at(0));
+  EXPECT_EQ(bucket.level(at(0)), 0);
+  EXPECT_EQ(bucket.ready_at(10), at(kNanoseconds / 10));
+  bucket.fit(100, 1000, at(kNanoseconds));  // what is missing stays missing
+  EXPECT_EQ(bucket.level(at(kNanoseconds)), 1000);
+  bucket.take(1200, at(kNanoseconds));
+  bucket.fit(100, 10, at(kNanoseconds));
+  EXPECT_EQ(bucket.level(at(kNanoseconds)), -200) << "a debt stays";
+}
+
 // With a constant depth, changing rates give no interval more than the rates add up to.
 TEST(TokenBucket, NoIntervalGetsMoreThanPromisedWhileTheRateChanges) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {

@@ -91,6 +91,29 @@ TEST(AdapTbf, SharesFollowNodesWhileAllJobsAreBacklogged) {
   std::cout << "seeds from " << kSeed << ": worst error " << worst << " of what may be\n";
 }
 
+// A job whose requests do much more than was known of them does not get it for nothing.
+TEST(AdapTbf, WhatARequestDidBeyondItsCostComesOutOfItsTokens) {
+  SchedulerSettings settings = settings_of(kServerSpeed);
+  settings.own.of<AdapTbfSettings>().work_conserving = false;
+  const auto scheduler = make_scheduler("adaptbf", settings).value();
+  TimePoint now(1s);
+  EXPECT_TRUE(scheduler->set_share(AppId{0}, {}, now));
+  std::array<IoRequest, 8> requests;
+  const auto add = [&](IoRequest& request) {
+    request.cost = 64 * kKiB;
+    request.arrival = now;
+    scheduler->enqueue(request, now);
+  };
+  for (IoRequest& each : std::span(requests).first(6)) add(each);
+  (void)scheduler->next(now);
+  now += 100ms;
+  IoRequest* const request = scheduler->next(now).request;
+  ASSERT_NE(request, nullptr);
+  const std::int64_t before = *scheduler->report(AppId{0}, now).integer("tokens");
+  scheduler->charge_more(*request, {.cost = kMiB, .size = {kMiB}}, now);
+  EXPECT_EQ(*scheduler->report(AppId{0}, now).integer("tokens"), before - std::int64_t{kMiB});
+}
+
 // The used part of the budget by the equations alone, with a job that asks for `little` tokens in a
 // period and one that always has 200 waiting. A lender's claims grow by more than it can use (eq.
 // 13), so a part of the repayment stays idle.

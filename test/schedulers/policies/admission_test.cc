@@ -278,5 +278,22 @@ TEST(Admission, ExtremesDoNotOverflow) {
   EXPECT_FALSE(Admission(1, 0).least_span(AppId{0}, ~Cost{0}, ~Cost{0}, Duration::max() / 2));
 }
 
+TEST(Admission, CurvesOfManyLatenciesFitUpToTheCapacity) {
+  Admission admission(1'000'000'000, 0);
+  for (std::uint32_t app = 0; app < 2000; ++app) {
+    const ArrivalCurve each = {.burst = 100, .rate = 10, .latency = (1 + app % 100) * 1s};
+    ASSERT_TRUE(admission.fits(AppId{app}, each));
+    admission.admit(AppId{app}, each);
+  }
+  const ArrivalCurve rest = {.burst = 0, .rate = 1'000'000'000 - 20'000, .latency = 200s};
+  EXPECT_TRUE(admission.fits(AppId{2000}, rest));
+  EXPECT_FALSE(admission.fits(AppId{2000}, {.burst = 0, .rate = rest.rate + 1, .latency = 200s}));
+  admission.admit(AppId{2000}, rest);
+  EXPECT_FALSE(admission.fits(AppId{2001}, {.burst = 0, .rate = 1, .latency = 1h}));
+  EXPECT_TRUE(admission.fits(AppId{2000}, rest)) << "its own curve does not count";
+  admission.leave(AppId{5});
+  EXPECT_TRUE(admission.fits(AppId{2001}, {.burst = 0, .rate = 10, .latency = 1h}));
+}
+
 }  // namespace
 }  // namespace vpfs

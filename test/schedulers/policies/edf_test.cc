@@ -82,6 +82,19 @@ TEST(Edf, WhatIsLetPassTakesTokensOfItsCurve) {
   EXPECT_EQ(scheduler->next({}).request, &requests[2]);
 }
 
+TEST(Edf, WhatARequestDidBeyondItsCostComesOutOfItsCurve) {
+  const auto scheduler = make_scheduler("edf", settings_of(2, 1000)).value();
+  EXPECT_TRUE(scheduler->set_share(AppId{0}, curve(1000, 1000, 100ms), {}));
+  std::array<IoRequest, 2> requests;
+  for (IoRequest& each : requests) {
+    each.cost = 300;
+    scheduler->enqueue(each, {});
+  }
+  ASSERT_EQ(scheduler->next({}).request, &requests[0]);
+  scheduler->charge_more(requests[0], {.cost = 900, .size = {900}}, {});
+  EXPECT_EQ(scheduler->report(AppId{0}, {}).integer("tokens"), -200);
+}
+
 TEST(Edf, APromiseCountsWhatMayBeAheadAtTheServer) {
   PromiseSimulation by_requests(settings_of(4, 1000), kEdfCapacity, 1);
   EXPECT_TRUE(by_requests.set_share(0, curve(2000, 1000, 6ms)));

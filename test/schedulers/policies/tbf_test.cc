@@ -74,7 +74,7 @@ class TbfModel {
     if (rate == 0) return bucket.reset();
     depth = std::max<std::uint64_t>(depth, 1);
     if (!bucket) bucket.emplace(rate, depth);  // full, and from now on
-    bucket->change(rate, depth, now);
+    bucket->fit(rate, depth, now);
   }
   Flow& flow_of(const IoRequest& request) { return flows_[std::to_underlying(request.app)]; }
   static TimePoint ready_at(const Flow& flow) {
