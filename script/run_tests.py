@@ -39,6 +39,7 @@ THREADED = [
     "test/control/wire",
     "test/control/metrics",
     "test/control/host",
+    "test/control/handover",
     "test/proxy",
     "test/client",
     "test/dataserver",

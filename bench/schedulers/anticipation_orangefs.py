@@ -240,7 +240,7 @@ def site(
 ) -> Iterator[Site]:
     with contextlib.ExitStack() as stack:
         below = work / "below"
-        below.mkdir(parents=True)
+        below.mkdir(parents=True, exist_ok=True)
         devices = stack.enter_context(Programs(binaries, work))
         _, device = stack.enter_context(directory_mounted(devices, "device", DEVICE, below))
         programs = stack.enter_context(Programs(binaries, work / "site"))

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "net/splice_pipe.h"
+#include "test/net/few_descriptors.h"
 #include "test/net/socket_pair.h"
 #include "test/support/odd_files.h"
 
@@ -148,23 +148,6 @@ TEST(Listener, LeavesWhatItHasNotHandedOverToAnotherOneOfTheSameSocket) {
   EXPECT_EQ(accepted[0].remote_endpoint(), client.local_endpoint());
 }
 
-// Lowers the limit of open files while it lives.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(rlim_t most) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit now = before_;
-    now.rlim_cur = most;
-    setrlimit(RLIMIT_NOFILE, &now);
-  }
-  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  rlimit before_ = {};
-};
-
 TEST(Listener, WithoutDescriptorsItClosesNewConnectionsAndGoesOn) {
   asio::io_context context;
   auto listener = Listener::open(context, *resolve_endpoint("127.0.0.1:0"));
@@ -176,7 +159,7 @@ TEST(Listener, WithoutDescriptorsItClosesNewConnectionsAndGoesOn) {
   const int next = ::dup(0);
   ::close(next);
   {
-    const FewDescriptors few(static_cast<rlim_t>(next));
+    const test::FewDescriptors few(static_cast<rlim_t>(next));
     refused.connect(listener->local_endpoint());
     std::array<char, 1> byte = {};
     std::optional<std::error_code> ended;
