@@ -365,7 +365,7 @@ std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies
     for (const Lanes::Lane& lane : lanes_) copy.counters.held += lane.scheduler->held(app, now);
     if (const auto since = waits_for_client_since(app)) copy.counters.slow_client += now - *since;
     copy.share = judge_share(app, now);
-    copy.weight = table_[app].weight;
+    copy.weights = table_[app].weights;
     const Limits caps = allocations_.limits(app);
     copy.is_capped = caps.any() && are_lower(caps, table_[app].info->declared->share);
   }

@@ -36,7 +36,7 @@ struct CounterRow {
   bool is_there = false;  // if not, the number is free and the rest means nothing
   // A coordinator's limit is lower than one of its own, so that may be what holds it.
   bool is_capped = false;
-  std::uint32_t weight = 1;  // of its share
+  std::uint8_t weights = 0;  // another number: its share has another weight
   Counters counters;
   ShareWatch::Verdict share;
 };

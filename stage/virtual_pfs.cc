@@ -60,7 +60,6 @@ AppId VirtualPfsTable::add(const std::string& name, const Declared& declared, Ti
   made.last_used = now;
   made.from_template = is_template(*declared);
   if (made.from_template) ++from_templates_;
-  made.weight = declared->share.weight;
   made.info = std::make_shared<const VirtualPfsInfo>(
       VirtualPfsInfo{.name = name, .declared = declared, .finish_by = finish_by(*declared, now)});
   by_name_.emplace(made.info->name, app);
@@ -69,7 +68,7 @@ AppId VirtualPfsTable::add(const std::string& name, const Declared& declared, Ti
 
 void VirtualPfsTable::replace_info(AppId app, VirtualPfsInfo info) {
   VirtualPfs& row = rows_[app];
-  row.weight = info.declared->share.weight;
+  if (info.declared->share.weight != row.info->declared->share.weight) ++row.weights;
   const auto old = std::exchange(row.info, std::make_shared<const VirtualPfsInfo>(std::move(info)));
   auto node = by_name_.extract(old->name);
   node.key() = row.info->name;

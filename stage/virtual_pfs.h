@@ -52,7 +52,6 @@ struct VirtualPfs {
   TimePoint last_used = {};
   std::uint32_t generation = 0;  // of the number
   std::uint32_t requests = 0;    // present ones, in any state
-  std::uint32_t weight = 1;      // of its share
   // The rule of its last request.
   RuleRef last_rule;
   ReadYield read_yield;
@@ -63,6 +62,7 @@ struct VirtualPfs {
   bool from_template : 1 = false;
   bool retiring : 1 = false;      // its number will be free unless it is used again
   bool in_idle_list : 1 = false;  // of Stage::find_idle()
+  std::uint8_t weights : 5 = 0;   // how many its share had; counts from zero again after 32
 };
 
 // All virtual PFSes by AppId. Those of the configuration are there from the start, "default" is

@@ -77,8 +77,8 @@ void FlowReports::add(StageGate& gate, TimePoint now, Flows& flows, Report& repo
                        .queued = counters.queued.requests,
                        .limited = told.limited,
                        .present = row.share.present,
-                       .weight = row.weight};
-    if (!told.announced || seen.weight != told.weight) {
+                       .weights = row.weights};
+    if (!told.announced || seen.weights != told.weights) {
       new_.push_back(row.id);
     } else if (seen.arrived == told.arrived && seen.sent == told.sent && seen.done == told.done &&
                seen.queued == told.queued && !was_held && seen.present == told.present) {

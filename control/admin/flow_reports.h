@@ -32,7 +32,7 @@ class FlowReports {
     std::uint64_t queued = 0;
     stage::CapTime limited;
     Duration present = {};
-    std::uint32_t weight = 0;
+    std::uint8_t weights = 0;
   };
 
   void announce(StageGate& gate, TimePoint now, Flows& flows);

@@ -2,9 +2,11 @@
 // must not share.
 
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <regex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -108,6 +110,17 @@ TEST(ProxyStart, AProxyInFrontOfItselfDoesNotStart) {
   EXPECT_THAT(proxy.process().errors(), HasSubstr("is where the proxy itself listens"));
 }
 
+// Whether the process has a file of this name open.
+bool has_open(pid_t process, const std::string& name) {
+  std::error_code gone;
+  for (std::filesystem::directory_iterator each(fmt::format("/proc/{}/fd", process), gone), end;
+       !gone && each != end; each.increment(gone)) {
+    std::error_code closed;
+    if (std::filesystem::read_symlink(each->path(), closed) == name) return true;
+  }
+  return false;
+}
+
 // As when logs are rotated meanwhile. The configuration comes through a FIFO, so it is known that
 // the program has begun and is not yet ready.
 TEST(ProxyStart, SignalsToARunningProxyDoNotEndOneThatStarts) {
@@ -115,12 +128,10 @@ TEST(ProxyStart, SignalsToARunningProxyDoNotEndOneThatStarts) {
   const TemporaryDirectory directory;
   const std::string config = (directory.path() / "p.yaml").string();
   ASSERT_EQ(::mkfifo(config.c_str(), 0600), 0);
+  net::Descriptor writer(::open(config.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(writer);
   Process proxy({program("vpfs-proxy"), "--config", config});
-  net::Descriptor writer;
-  ASSERT_TRUE(comes_true([&] {
-    writer = net::Descriptor(::open(config.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
-    return static_cast<bool>(writer);
-  }));
+  ASSERT_TRUE(comes_true([&] { return has_open(proxy.pid(), config); }));
   for (const int each : {SIGUSR1, SIGUSR2, SIGHUP}) proxy.signal(each);
   const std::string text = minimal(server_port.number());
   ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
