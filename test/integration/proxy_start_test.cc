@@ -110,9 +110,11 @@ TEST(ProxyStart, AProxyInFrontOfItselfDoesNotStart) {
   EXPECT_THAT(proxy.process().errors(), HasSubstr("is where the proxy itself listens"));
 }
 
-// Whether the process has a file of this name open.
-bool has_open(pid_t process, const std::string& name) {
+// Whether the process is this program by now, and has a file of this name open.
+bool has_open(pid_t process, const std::string& program, const std::string& name) {
   std::error_code gone;
+  const auto runs = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), gone);
+  if (!runs.string().ends_with("/" + program)) return false;
   for (std::filesystem::directory_iterator each(fmt::format("/proc/{}/fd", process), gone), end;
        !gone && each != end; each.increment(gone)) {
     std::error_code closed;
@@ -131,7 +133,7 @@ TEST(ProxyStart, SignalsToARunningProxyDoNotEndOneThatStarts) {
   net::Descriptor writer(::open(config.c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_TRUE(writer);
   Process proxy({program("vpfs-proxy"), "--config", config});
-  ASSERT_TRUE(comes_true([&] { return has_open(proxy.pid(), config); }));
+  ASSERT_TRUE(comes_true([&] { return has_open(proxy.pid(), "vpfs-proxy", config); }));
   for (const int each : {SIGUSR1, SIGUSR2, SIGHUP}) proxy.signal(each);
   const std::string text = minimal(server_port.number());
   ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
