@@ -39,7 +39,7 @@ mount: {{drain: 0s}}
 scheduler: {{policy: tbf, cost: {{per_request: 0}}}}
 virtual_pfs: {{default: {{rate: {DEVICE_MIB_PER_S} MiB/s, burst: 1 MiB}}}}
 """
-WARM_UP = 6.0  # seconds; what the proxy learns takes some of them
+WARM_UP = 12.0  # seconds; what the proxy learns takes about a thousand requests
 TOOL_PATIENCE = 60.0
 COLUMNS = [
     "clients",

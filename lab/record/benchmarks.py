@@ -130,7 +130,7 @@ SET = [
         tuple(
             (*ONCE, "--seconds", "3", "--only", part) for part in ("virtual", "real", "orangefs")
         ),
-        37,
+        33,
         rounds=3,
     ),
     Entry(
