@@ -22,6 +22,7 @@
 #include "base/command_line.h"
 #include "base/log/log.h"
 #include "base/result.h"
+#include "base/signal_block.h"
 #include "base/system_clock.h"
 #include "control/coordinator/config/config.h"
 #include "control/coordinator/coordinator.h"
@@ -357,6 +358,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  vpfs::hold_back_asking_signals();  // for good: a SignalQueue takes them
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

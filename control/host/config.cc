@@ -92,15 +92,22 @@ void check_folders(const HostConfig& config, ConfigErrors& errors) {
   }
 }
 
-void check_process(const HostConfig& config, ConfigErrors& errors, const ProgramName& name) {
+Accounts accounts_of(const stage::Names& names) {
+  return {.user = [&names](const std::string& name) { return names.user(name); },
+          .group = [&names](const std::string& name) { return names.group(name); }};
+}
+
+void check_process(const HostConfig& config, ConfigErrors& errors, const ProgramName& name,
+                   const stage::Names* names) {
+  const Accounts accounts = names == nullptr ? Accounts() : accounts_of(*names);
   if (!config.status_file.empty()) {
     if (const auto problem = status_file_problem(config.status_file)) {
       errors.add(fmt::format("{}.status_file", name.role), *problem);
     }
   }
   check_log_here(config.log, errors, fmt::format("{}.log", name.role));
-  check_port_config(config.control, errors);
-  check_http_tls(config.http, config.control, errors);
+  check_port_config(config.control, errors, accounts);
+  check_http_tls(config.http, config.control, errors, accounts);
 }
 
 }  // namespace vpfs::control

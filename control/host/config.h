@@ -6,8 +6,10 @@
 #include "base/config_reader.h"
 #include "base/units.h"
 #include "control/metrics/http_config.h"
+#include "control/wire/accounts.h"
 #include "control/wire/port_config.h"
 #include "stage/config/config.h"
+#include "stage/rules/names.h"
 
 namespace vpfs::control {
 
@@ -47,8 +49,13 @@ void require_same(ConfigReader& reader, std::string_view key, bool same, const P
 // Checks whether a start finds the folders of what it makes: the socket, the journal, and so on.
 void check_folders(const HostConfig& config, ConfigErrors& errors);
 
+// Users and groups as `names` has them, which outlives it.
+[[nodiscard]] Accounts accounts_of(const stage::Names& names);
+
 // Checks what the host has for these keys: the status file is writable, the log exists, and so do
 // users, groups and certificates of the control port.
-void check_process(const HostConfig& config, ConfigErrors& errors, const ProgramName& name);
+// `names`: null for those of this host.
+void check_process(const HostConfig& config, ConfigErrors& errors, const ProgramName& name,
+                   const stage::Names* names);
 
 }  // namespace vpfs::control

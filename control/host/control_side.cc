@@ -109,6 +109,7 @@ Result<void> ControlSide::open_http(const HostConfig& config, net::Inherited* in
 Result<void> ControlSide::open_port(const HostConfig& config, net::Inherited* inherited) {
   if (!config.control.enabled()) return {};
   Port::Options options;
+  options.accounts = program_.accounts;
   options.inherited = inherited;
   Result<std::unique_ptr<Port>> port = Port::open(config.control, *this, clock_, options);
   VPFS_TRY(port);
@@ -139,7 +140,7 @@ void ControlSide::introduce(const HostConfig& config, const std::string& address
 Result<void> ControlSide::reload(const HostConfig& config) {
   std::optional<HttpTls> tls;
   if (http_.has_tls()) {
-    auto loaded = load_http_tls(config.control);
+    auto loaded = load_http_tls(config.control, program_.accounts);
     VPFS_TRY(loaded);
     tls = std::move(*loaded);
   }

@@ -18,6 +18,7 @@
 #include "control/gate/stage_gate.h"
 #include "control/host/config.h"
 #include "control/metrics/http_ports.h"
+#include "control/wire/accounts.h"
 #include "control/wire/dialled_coordinator.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
@@ -36,6 +37,7 @@ class ControlSide final : public Owner {
     std::string name;  // "vpfs-proxy"
     // Why the stage cannot serve clients; "": it can. Called by the HTTP port's thread.
     std::function<std::string()> not_ready;
+    Accounts accounts;  // of who may use the ports; it does not wait after the start
   };
   // Answers what administrators ask. Called by the main thread.
   using Administrate =

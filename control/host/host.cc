@@ -69,7 +69,8 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
                     [this] {
                       return program_.draining() ? fmt::format("the {} is draining", name_.role)
                                                  : "";
-                    }},
+                    },
+                .accounts = accounts_of(names_)},
                context_, clock_),
       heartbeat_(
           context_, [this] { return program_.has_turned(); }, setup.handed != nullptr,

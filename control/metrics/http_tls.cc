@@ -8,8 +8,8 @@
 
 namespace vpfs::control {
 
-Result<HttpTls> load_http_tls(const PortConfig& control) {
-  auto access = resolve_access(control);
+Result<HttpTls> load_http_tls(const PortConfig& control, const Accounts& accounts) {
+  auto access = resolve_access(control, accounts);
   if (!access) return fail(fmt::format("{}: {}", access.error().place(), access.error().text()));
   auto context =
       net::TlsContext::load({control.certificate, control.key, control.ca}, net::TlsSide::server);
@@ -22,11 +22,12 @@ Result<HttpTls> load_http_tls(const PortConfig& control) {
                  }};
 }
 
-void check_http_tls(const HttpConfig& http, const PortConfig& control, ConfigErrors& errors) {
+void check_http_tls(const HttpConfig& http, const PortConfig& control, ConfigErrors& errors,
+                    const Accounts& accounts) {
   if (!http.has_tls() || !control.tcp.empty()) return;
   // check_port_config() resolves the readers and writers of a port that is enabled.
-  if (control.enabled() && !resolve_access(control)) return;
-  if (const auto tls = load_http_tls(control); !tls) {
+  if (control.enabled() && !resolve_access(control, accounts)) return;
+  if (const auto tls = load_http_tls(control, accounts); !tls) {
     errors.add("control.https", tls.error().message);
   }
 }

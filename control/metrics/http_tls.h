@@ -8,6 +8,7 @@
 #include "base/config_reader.h"
 #include "base/result.h"
 #include "control/metrics/http_config.h"
+#include "control/wire/accounts.h"
 #include "control/wire/port_config.h"
 #include "net/tls.h"
 
@@ -22,9 +23,11 @@ struct HttpTls {
 
 // With the certificate, the CA, the readers and the writers of the control port. The error begins
 // with the key.
-[[nodiscard]] Result<HttpTls> load_http_tls(const PortConfig& control);
+[[nodiscard]] Result<HttpTls> load_http_tls(const PortConfig& control,
+                                            const Accounts& accounts = {});
 
 // Reports what load_http_tls() would, unless check_port_config() has.
-void check_http_tls(const HttpConfig& http, const PortConfig& control, ConfigErrors& errors);
+void check_http_tls(const HttpConfig& http, const PortConfig& control, ConfigErrors& errors,
+                    const Accounts& accounts = {});
 
 }  // namespace vpfs::control

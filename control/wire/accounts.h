@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,5 +13,12 @@ namespace vpfs::control {
 [[nodiscard]] std::optional<std::uint32_t> group_id(const std::string& name);
 [[nodiscard]] std::optional<std::string> user_name(std::uint32_t uid);
 [[nodiscard]] std::optional<std::string> group_name(std::uint32_t gid);
+
+// The same for one who has looked names up before, and must not wait.
+struct Accounts {
+  using LookUp = std::function<std::optional<std::uint32_t>(const std::string& name)>;
+  LookUp user = user_id;
+  LookUp group = group_id;
+};
 
 }  // namespace vpfs::control

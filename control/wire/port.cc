@@ -12,8 +12,11 @@
 
 namespace vpfs::control {
 
-Port::Port(PortConfig config, std::unique_ptr<PortState> state)
-    : config_(std::move(config)), state_(std::move(state)), tcp_endpoint_(state_->tcp_endpoint()) {}
+Port::Port(PortConfig config, Accounts accounts, std::unique_ptr<PortState> state)
+    : config_(std::move(config)),
+      accounts_(std::move(accounts)),
+      state_(std::move(state)),
+      tcp_endpoint_(state_->tcp_endpoint()) {}
 
 Port::~Port() {
   stop();
@@ -21,12 +24,12 @@ Port::~Port() {
 
 Result<std::unique_ptr<Port>> Port::open(const PortConfig& config, Owner& owner, const Clock& clock,
                                          Options options) {
-  auto settings = PortState::load(config);
+  auto settings = PortState::load(config, options.accounts);
   VPFS_TRY(settings);
   const SignalBlock blocked;
   auto state = std::make_unique<PortState>(owner, clock, options.limits, options.versions);
   VPFS_TRY(state->open(config, std::move(*settings), options.inherited));
-  return std::unique_ptr<Port>(new Port(config, std::move(state)));
+  return std::unique_ptr<Port>(new Port(config, std::move(options.accounts), std::move(state)));
 }
 
 void Port::start() {
@@ -64,7 +67,7 @@ std::vector<std::pair<std::string, int>> Port::descriptors() const {
 
 Result<void> Port::reload(const PortConfig& config) {
   if (auto may = may_become(config_, config); !may) return may;
-  auto settings = PortState::load(config);
+  auto settings = PortState::load(config, accounts_);
   VPFS_TRY(settings);
   if (auto opened = state_->audit().open(config.audit); !opened) return opened;
   config_ = config;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "control/wire/accounts.h"
 #include "control/wire/dialled_coordinator.h"
 #include "control/wire/owner.h"
 #include "control/wire/port_config.h"
@@ -30,6 +31,7 @@ class Port {
   struct Options {
     PortLimits limits;
     Versions versions;
+    Accounts accounts;                    // for open() and reload()
     net::Inherited* inherited = nullptr;  // listeners of the process before; for open() alone
   };
 
@@ -71,9 +73,10 @@ class Port {
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return tcp_endpoint_; }
 
  private:
-  Port(PortConfig config, std::unique_ptr<PortState> state);
+  Port(PortConfig config, Accounts accounts, std::unique_ptr<PortState> state);
 
   PortConfig config_;
+  const Accounts accounts_;
   std::unique_ptr<PortState> state_;
   std::optional<net::Endpoint> tcp_endpoint_;
   std::thread thread_;

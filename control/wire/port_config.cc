@@ -165,10 +165,10 @@ PortConfig read_port_config(ConfigReader& parent,
   return config;
 }
 
-void check_port_config(const PortConfig& config, ConfigErrors& errors) {
+void check_port_config(const PortConfig& config, ConfigErrors& errors, const Accounts& accounts) {
   if (!config.enabled()) return;
   const auto problem = [&](const Error& error) { errors.add(error.place(), error.text()); };
-  if (const auto access = resolve_access(config); !access) problem(access.error());
+  if (const auto access = resolve_access(config, accounts); !access) problem(access.error());
   const auto coordinators = parse_addresses(config.coordinators);
   const bool dials_tcp = coordinators && any_is_tcp(*coordinators);
   if (config.tcp.empty() && !dials_tcp) return;

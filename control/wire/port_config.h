@@ -8,6 +8,7 @@
 
 #include "base/config_reader.h"
 #include "base/result.h"
+#include "control/wire/accounts.h"
 
 namespace vpfs::control {
 
@@ -60,7 +61,8 @@ void read_port_keys(ConfigReader& port, PortConfig& config, MayDial may_dial = M
 
 // What only this host can say: whether the users, groups and certificates exist. The problems have
 // the places "control.writers", ...
-void check_port_config(const PortConfig& config, ConfigErrors& errors);
+void check_port_config(const PortConfig& config, ConfigErrors& errors,
+                       const Accounts& accounts = {});
 
 // The folders of the socket and the audit log. A start needs them; a port that is open does not.
 // `key`: of the mapping, such as "control".

@@ -65,9 +65,9 @@ PortState::~PortState() {
   names_->port = nullptr;
 }
 
-Result<PortState::Settings> PortState::load(const PortConfig& config) {
+Result<PortState::Settings> PortState::load(const PortConfig& config, const Accounts& accounts) {
   Settings settings;
-  auto access = resolve_access(config);
+  auto access = resolve_access(config, accounts);
   if (!access) return fail(fmt::format("{}: {}", access.error().place(), access.error().text()));
   settings.access = std::move(*access);
   const net::TlsFiles files = {config.certificate, config.key, config.ca};

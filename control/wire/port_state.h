@@ -38,7 +38,7 @@ class PortState {
     std::shared_ptr<net::TlsContext> tls;  // null without TCP
     std::optional<Dialler::Target> coordinator;
   };
-  [[nodiscard]] static Result<Settings> load(const PortConfig& config);
+  [[nodiscard]] static Result<Settings> load(const PortConfig& config, const Accounts& accounts);
 
   PortState(Owner& owner, const Clock& clock, const PortLimits& limits, Versions versions);
   ~PortState();

@@ -7,14 +7,13 @@
 #include <unistd.h>
 
 #include "base/result.h"
-#include "control/wire/accounts.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::control {
 namespace {
 
 std::expected<Members, Error> resolve(const std::vector<Principal>& principals,
-                                      const std::string& place) {
+                                      const Accounts& accounts, const std::string& place) {
   using Kind = Principal::Kind;
   Members members;
   for (const Principal& each : principals) {
@@ -31,7 +30,7 @@ std::expected<Members, Error> resolve(const std::vector<Principal>& principals,
       case Kind::user:
       case Kind::group: {
         const bool user = each.kind == Kind::user;
-        const auto id = user ? user_id(each.name) : group_id(each.name);
+        const auto id = user ? accounts.user(each.name) : accounts.group(each.name);
         if (!id) {
           return std::unexpected(
               make_error(Error::INVALID, place,
@@ -55,7 +54,7 @@ bool may_give_to(gid_t group) {
   return std::ranges::find(own, group) != own.end();
 }
 
-std::expected<std::uint32_t, Error> socket_group(const std::string& group,
+std::expected<std::uint32_t, Error> socket_group(const std::string& group, const Accounts& accounts,
                                                  const std::string& section) {
   if (group.empty()) return ::getegid();
   const auto problem = [&](const std::string& what) {
@@ -64,7 +63,7 @@ std::expected<std::uint32_t, Error> socket_group(const std::string& group,
   std::uint32_t gid = 0;
   const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), gid);
   if (error != std::errc{} || end != group.data() + group.size()) {
-    const auto found = group_id(group);
+    const auto found = accounts.group(group);
     if (!found) return problem(fmt::format("this host has no group \"{}\"", group));
     gid = *found;
   }
@@ -92,12 +91,13 @@ bool Members::have(const Identity& who) const {
   return any_of(gids, who.gids) || any_of(certificates, who.certificate);
 }
 
-std::expected<Access, Error> resolve_access(const PortConfig& config, const std::string& section) {
-  auto readers = resolve(config.readers, section + ".readers");
+std::expected<Access, Error> resolve_access(const PortConfig& config, const Accounts& accounts,
+                                            const std::string& section) {
+  auto readers = resolve(config.readers, accounts, section + ".readers");
   VPFS_TRY(readers);
-  auto writers = resolve(config.writers, section + ".writers");
+  auto writers = resolve(config.writers, accounts, section + ".writers");
   VPFS_TRY(writers);
-  const auto gid = socket_group(config.group, section);
+  const auto gid = socket_group(config.group, accounts, section);
   VPFS_TRY(gid);
   if (config.readers.empty()) readers->gids.push_back(*gid);
   writers->uids.push_back(0);

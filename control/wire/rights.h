@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "control/wire/accounts.h"
 #include "control/wire/control.pb.h"
 #include "control/wire/port_config.h"
 
@@ -53,6 +54,7 @@ struct Access {
 
 // Looks up the names of users and groups. The error's place is the key below `section`.
 [[nodiscard]] std::expected<Access, Error> resolve_access(const PortConfig& config,
+                                                          const Accounts& accounts = {},
                                                           const std::string& section = "control");
 
 [[nodiscard]] Rights rights_of(const Identity& who, const Access& access);

@@ -111,7 +111,7 @@ std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& 
     config = load_config_and_folder(errors, parse);
   }
   if (!config || !errors.empty()) return std::nullopt;
-  control::check_process(*config, errors, kProgramName);
+  control::check_process(*config, errors, kProgramName, names);
   if (running == nullptr) control::check_folders(*config, errors);
   if (errors.empty()) stage::warn_of_hidden_rules(config->rules, errors);
   if (errors.empty()) stage::warn_of_no_jobs(*config, errors);

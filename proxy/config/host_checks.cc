@@ -64,10 +64,11 @@ void check_workers(const Config& config, std::size_t processors, ConfigErrors& e
                           control::counted(processors, "processor")));
 }
 
-void check_host(const Config& config, ConfigErrors& errors, const Config* running) {
+void check_host(const Config& config, ConfigErrors& errors, const Config* running,
+                const stage::Names* names) {
   check_congestion(config, errors);
   check_workers(config, control::Processors::here().count, errors);
-  control::check_process(config, errors, kProgramName);
+  control::check_process(config, errors, kProgramName, names);
   if (running != nullptr) return;
   control::check_folders(config, errors);
   check_addresses(config, errors);
@@ -77,7 +78,7 @@ std::optional<Config> load_config_file(ConfigErrors& errors, const Config* runni
                                        const stage::Names* names, stage::PolicyLoader* plugins) {
   return load_config_and_folder(errors, [=](std::string_view text, ConfigErrors& found) {
     Config config = parse_config(text, found, running, names, plugins);
-    if (found.empty()) check_host(config, found, running);
+    if (found.empty()) check_host(config, found, running, names);
     if (found.empty()) stage::warn_of_hidden_rules(config.rules, found);
     if (found.empty()) stage::warn_of_no_jobs(config, found);
     return config;

@@ -9,9 +9,10 @@ namespace vpfs::proxy {
 
 // Checks what a configuration needs of its host: the status file is writable, the kernel has the
 // congestion control, there is a processor for each worker, and the proxy does not connect to
-// itself. Resolves names, which blocks. With `running` it resolves none, because addresses cannot
-// change.
-void check_host(const Config& config, ConfigErrors& errors, const Config* running = nullptr);
+// itself. Resolves addresses, which blocks; with `running` it resolves none, because they cannot
+// change. `names` has the users and groups; null: those of this host.
+void check_host(const Config& config, ConfigErrors& errors, const Config* running = nullptr,
+                const stage::Names* names = nullptr);
 
 // A warning if there are more workers than processors; a part of check_host().
 void check_workers(const Config& config, std::size_t processors, ConfigErrors& errors);

@@ -2,24 +2,19 @@
 // must not share.
 
 #include <csignal>
-#include <filesystem>
 #include <optional>
 #include <regex>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "net/descriptor.h"
 #include "test/support/comes_true.h"
 #include "test/support/io_messages.h"
 #include "test/support/places.h"
@@ -108,38 +103,6 @@ TEST(ProxyStart, AProxyInFrontOfItselfDoesNotStart) {
       fmt::format("proxy: {{listen: '0.0.0.0:{0}', upstream: '127.0.0.1:{0}'}}\n", port.number()));
   EXPECT_EQ(proxy.exit_code(), 2);
   EXPECT_THAT(proxy.process().errors(), HasSubstr("is where the proxy itself listens"));
-}
-
-// Whether the process is this program by now, and has a file of this name open.
-bool has_open(pid_t process, const std::string& program, const std::string& name) {
-  std::error_code gone;
-  const auto runs = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), gone);
-  if (!runs.string().ends_with("/" + program)) return false;
-  for (std::filesystem::directory_iterator each(fmt::format("/proc/{}/fd", process), gone), end;
-       !gone && each != end; each.increment(gone)) {
-    std::error_code closed;
-    if (std::filesystem::read_symlink(each->path(), closed) == name) return true;
-  }
-  return false;
-}
-
-// As when logs are rotated meanwhile. The configuration comes through a FIFO, so it is known that
-// the program has begun and is not yet ready.
-TEST(ProxyStart, SignalsToARunningProxyDoNotEndOneThatStarts) {
-  const ReservedPort server_port;
-  const TemporaryDirectory directory;
-  const std::string config = (directory.path() / "p.yaml").string();
-  ASSERT_EQ(::mkfifo(config.c_str(), 0600), 0);
-  net::Descriptor writer(::open(config.c_str(), O_RDWR | O_CLOEXEC));
-  ASSERT_TRUE(writer);
-  Process proxy({program("vpfs-proxy"), "--config", config});
-  ASSERT_TRUE(comes_true([&] { return has_open(proxy.pid(), "vpfs-proxy", config); }));
-  for (const int each : {SIGUSR1, SIGUSR2, SIGHUP}) proxy.signal(each);
-  const std::string text = minimal(server_port.number());
-  ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  writer.close();
-  EXPECT_TRUE(proxy.wait_for_line("vpfs-proxy: ready at", 3 * kPatience)) << proxy.errors();
-  EXPECT_EQ(proxy.stop().code, 0) << proxy.errors();
 }
 
 TEST(ProxyStart, WhatTheHostDoesNotHaveIsRefusedWithItsPlace) {

@@ -244,7 +244,8 @@ void check_host(const Config& config, ConfigErrors& errors) {
   control::check_port_folders(config.listen, config.listen_key, errors);
   if (const auto problem = problem_of_place(config.journal)) errors.add("journal", *problem);
   if (config.listen.enabled()) {
-    if (const auto access = control::resolve_access(config.listen, config.listen_key); !access) {
+    if (const auto access = control::resolve_access(config.listen, {}, config.listen_key);
+        !access) {
       errors.add(access.error().place(), access.error().text());
     }
   }

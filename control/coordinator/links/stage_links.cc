@@ -77,7 +77,7 @@ Result<void> StageLinks::listen(const control::PortConfig& config) {
   const auto problem = [this](const char* key, const Error& error) {
     return fail(fmt::format("{}.{}: {}", config_.listen_key, key, error.message), error.code);
   };
-  auto access = control::resolve_access(config, config_.listen_key);
+  auto access = control::resolve_access(config, {}, config_.listen_key);
   if (!access) return fail(control::describe(access.error()));
   access_ = std::move(*access);
   if (!config.tcp.empty()) {

@@ -16,7 +16,7 @@ namespace {
 std::string errors_of(const std::string& text, const test::ProgramConfig* running = nullptr) {
   ConfigErrors errors("p.yaml");
   const test::ProgramConfig config = test::parse_program(text, errors, running);
-  if (errors.empty()) check_process(config, errors, test::kProgramName);
+  if (errors.empty()) check_process(config, errors, test::kProgramName, nullptr);
   return errors.to_string();
 }
 

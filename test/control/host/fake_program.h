@@ -64,15 +64,16 @@ class FakeProgram final : private control::Program {
  public:
   using Settings = FakeGate::Settings;
 
-  // The error names the key.
-  [[nodiscard]] static Result<std::unique_ptr<FakeProgram>> start(const std::string& file) {
+  // The error names the key. `names` outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<FakeProgram>> start(
+      const std::string& file, control::HostNames& names = names_of_host()) {
     ConfigErrors errors(file);
-    const auto config = load(errors, nullptr, names());
+    const auto config = load(errors, nullptr, names);
     if (!config) return fail(errors.to_string());
     Result<control::Live> live =
         control::Live::load(std::make_shared<const ProgramConfig>(*config));
     VPFS_TRY(live);
-    std::unique_ptr<FakeProgram> program(new FakeProgram(std::move(*live), file));
+    std::unique_ptr<FakeProgram> program(new FakeProgram(std::move(*live), file, names));
     VPFS_TRY(program->host_.lock_status_file());
     VPFS_TRY(program->host_.open("fake:1"));
     return program;
@@ -112,15 +113,15 @@ class FakeProgram final : private control::Program {
   [[nodiscard]] int reads() const { return reads_; }
 
  private:
-  FakeProgram(control::Live live, const std::string& file)
+  FakeProgram(control::Live live, const std::string& file, control::HostNames& names)
       : gate_(std::make_shared<const Settings>(control::with_stage(
                   static_cast<const ProgramConfig&>(*live.file), live.state->composed().config)),
               clock_.now()),
         host_(*this, gate_, std::move(live),
-              {.name = kProgramName, .file = file, .names = names(), .clock = clock_}) {}
+              {.name = kProgramName, .file = file, .names = names, .clock = clock_}) {}
 
   // Configurations refer to them.
-  static control::HostNames& names() {
+  static control::HostNames& names_of_host() {
     static control::HostNames names;
     return names;
   }
@@ -128,7 +129,7 @@ class FakeProgram final : private control::Program {
                                            const stage::Names& names) {
     return load_config(errors, [&](std::string_view text, ConfigErrors& found) {
       ProgramConfig config = parse_program(text, found, running, &names);
-      if (found.empty()) control::check_process(config, found, kProgramName);
+      if (found.empty()) control::check_process(config, found, kProgramName, &names);
       return config;
     });
   }

@@ -2,19 +2,26 @@
 #include "control/host/host.h"
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <asio/post.hpp>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
+#include "control/admin/host_names.h"
 #include "control/wire/client.h"
+#include "stage/rules/names.h"
 #include "test/control/host/fake_program.h"
 #include "test/support/control/fake_coordinator.h"
 #include "test/support/process.h"
@@ -23,7 +30,44 @@ namespace vpfs::control {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// Users and groups of a site. It notes who asks.
+class SiteNames final : public stage::Names {
+ public:
+  [[nodiscard]] std::optional<std::uint32_t> user(const std::string& name) const override {
+    return known(name);
+  }
+  [[nodiscard]] std::optional<std::uint32_t> group(const std::string& name) const override {
+    return known(name);
+  }
+  [[nodiscard]] std::vector<std::string> addresses(const std::string& /*host*/) const override {
+    return {};
+  }
+  void forget_threads() {
+    const std::lock_guard lock(mutex_);
+    threads_.clear();
+  }
+  [[nodiscard]] std::set<std::thread::id> threads() const {
+    const std::lock_guard lock(mutex_);
+    return threads_;
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::uint32_t> known(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    threads_.insert(std::this_thread::get_id());
+    if (name == "alice" || name == "staff") return ::getegid();
+    return std::nullopt;
+  }
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::set<std::thread::id> threads_;
+};
 
 class HostTest : public ::testing::Test {
  protected:
@@ -40,7 +84,7 @@ class HostTest : public ::testing::Test {
                                    folder, rest, own, port));
   }
   void start() {
-    auto program = test::FakeProgram::start(config_);
+    auto program = test::FakeProgram::start(config_, names_);
     ASSERT_TRUE(program) << program.error().message;
     program_ = std::move(*program);
     thread_ = std::thread([this] { program_->run(); });
@@ -93,6 +137,7 @@ class HostTest : public ::testing::Test {
   }
 
   const test::TemporaryDirectory folder_;
+  HostNames names_;
   std::string config_;
   std::unique_ptr<test::FakeProgram> program_;
   std::thread thread_;
@@ -159,6 +204,24 @@ TEST_F(HostTest, AReloadReadsItsFileOnceUnlessANameMeansSomethingElse) {
   EXPECT_EQ(program_->reads(), 4);
   write(rules("absent-user"));
   EXPECT_THAT(reload().error().text(), HasSubstr("there is no user 'absent-user'"));
+}
+
+// A name service that is slow would have the service manager end the program.
+TEST_F(HostTest, AReloadLooksUpWhoMayUseThePortOnOtherThreads) {
+  SiteNames site;
+  names_ = HostNames(site);
+  write("", "", ", group: staff, writers: [alice], readers: ['@staff']");
+  start();
+  const auto main_thread = thread_.get_id();
+  site.forget_threads();
+  EXPECT_EQ(reload().ack().text(), "nothing has changed");
+  EXPECT_THAT(site.threads(), AllOf(Not(IsEmpty()), Not(Contains(main_thread))));
+  write("", "", ", group: staff, writers: [bob]");
+  EXPECT_THAT(reload().error().text(), HasSubstr("control.writers: this host has no user \"bob\""));
+  EXPECT_THAT(site.threads(), Not(Contains(main_thread)));
+  write("", "", ", group: staff, writers: [staff]");
+  EXPECT_THAT(reload().ack().text(), HasSubstr("control.writers"));
+  EXPECT_THAT(site.threads(), Not(Contains(main_thread)));
 }
 
 TEST_F(HostTest, AReloadThatNeedsARestartChangesNothing) {
