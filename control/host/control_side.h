@@ -37,7 +37,7 @@ class ControlSide final : public Owner {
     std::string name;  // "vpfs-proxy"
     // Why the stage cannot serve clients; "": it can. Called by the HTTP port's thread.
     std::function<std::string()> not_ready;
-    Accounts accounts;  // of who may use the ports; it does not wait after the start
+    Accounts accounts;  // those of `readers`, `writers` and `group`; no wait after the start
   };
   // Answers what administrators ask. Called by the main thread.
   using Administrate =

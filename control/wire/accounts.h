@@ -14,7 +14,7 @@ namespace vpfs::control {
 [[nodiscard]] std::optional<std::string> user_name(std::uint32_t uid);
 [[nodiscard]] std::optional<std::string> group_name(std::uint32_t gid);
 
-// The same for one who has looked names up before, and must not wait.
+// user_id() and group_id(), or the same with names that were looked up before: they do not block.
 struct Accounts {
   using LookUp = std::function<std::optional<std::uint32_t>(const std::string& name)>;
   LookUp user = user_id;

@@ -36,7 +36,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Users and groups of a site. It notes who asks.
+// Users and groups of a site. It notes the threads that ask.
 class SiteNames final : public stage::Names {
  public:
   [[nodiscard]] std::optional<std::uint32_t> user(const std::string& name) const override {
@@ -207,7 +207,7 @@ TEST_F(HostTest, AReloadReadsItsFileOnceUnlessANameMeansSomethingElse) {
 }
 
 // A name service that is slow would have the service manager end the program.
-TEST_F(HostTest, AReloadLooksUpWhoMayUseThePortOnOtherThreads) {
+TEST_F(HostTest, AReloadLooksUpReadersAndWritersOnOtherThreads) {
   SiteNames site;
   names_ = HostNames(site);
   write("", "", ", group: staff, writers: [alice], readers: ['@staff']");
