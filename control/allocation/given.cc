@@ -54,11 +54,9 @@ Result<void> GivenPolicy::allocate(std::span<const Pair> pairs, Duration period,
                                    std::span<Grant> grants) {
   for (Divided& each : resources_) each.divider.begin(period);
   siblings_.begin();
-  for (std::size_t first = 0; first < pairs.size();) {
-    std::size_t end = first;
-    while (end < pairs.size() && pairs[end].job == pairs[first].job) ++end;
-    const std::span<const Pair> of_job = pairs.subspan(first, end - first);
-    const std::span<Grant> granted = grants.subspan(first, end - first);
+  for_each_job(pairs, [&](std::size_t first, std::size_t count) {
+    const std::span<const Pair> of_job = pairs.subspan(first, count);
+    const std::span<Grant> granted = grants.subspan(first, count);
     const auto found = given_.find(jobs[pairs[first].job]);
     const bool is_known = found != given_.end() && found->second.cycle == cycle_;
     for (std::size_t i = 0; i < kResources.size(); ++i) {
@@ -73,8 +71,7 @@ Result<void> GivenPolicy::allocate(std::span<const Pair> pairs, Duration period,
       const Cost more = found == given_.end() ? 0 : std::exchange(found->second.more, 0);
       siblings_.add(of_job, more, granted);
     }
-    first = end;
-  }
+  });
   return {};
 }
 

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/clock.h"
@@ -74,6 +76,17 @@ inline constexpr std::array<Resource, 3> kResources = {
 // resource: a stage that cannot enforce a cap uses it all the same.
 [[nodiscard]] inline bool has_part(const Pair& pair, const Resource& resource) {
   return pair.takes_metadata_caps || resource.grant != &Grant::metadata_operations;
+}
+
+// Calls `use(first, count)` for each job: its pairs, which are together.
+template <typename Use>
+void for_each_job(std::span<const Pair> pairs, Use use) {
+  for (std::size_t first = 0; first < pairs.size();) {
+    std::size_t end = first + 1;
+    while (end < pairs.size() && pairs[end].job == pairs[first].job) ++end;
+    use(first, end - first);
+    first = end;
+  }
 }
 
 }  // namespace vpfs::allocation

@@ -151,15 +151,12 @@ class PsfaPolicy final : public AllocationPolicy {
   void grant_bounds(AmountDivider& divider, const Resource& resource, std::span<const Pair> pairs,
                     Duration period, std::span<Grant> grants) const {
     divider.begin(period);
-    for (std::size_t first = 0; first < pairs.size();) {
-      std::size_t end = first;
-      while (end < pairs.size() && pairs[end].job == pairs[first].job) ++end;
-      if (const std::uint64_t most = pairs[first].most.*resource.amount; most > 0) {
-        divider.divide(most, settings_.floor.*resource.amount, pairs.subspan(first, end - first),
-                       grants.subspan(first, end - first));
-      }
-      first = end;
-    }
+    for_each_job(pairs, [&](std::size_t first, std::size_t count) {
+      const std::uint64_t most = pairs[first].most.*resource.amount;
+      if (most == 0) return;
+      divider.divide(most, settings_.floor.*resource.amount, pairs.subspan(first, count),
+                     grants.subspan(first, count));
+    });
   }
 
   const AllocationPolicySettings settings_;

@@ -18,19 +18,16 @@ class TotalPolicy final : public AllocationPolicy {
                         std::span<Grant> grants) override {
     siblings_.begin();
     for (AmountDivider& each : dividers_) each.begin(period);
-    for (std::size_t first = 0; first < pairs.size();) {
-      std::size_t end = first;
-      while (end < pairs.size() && pairs[end].job == pairs[first].job) ++end;
-      const std::span<const Pair> of_job = pairs.subspan(first, end - first);
-      const std::span<Grant> granted = grants.subspan(first, end - first);
+    for_each_job(pairs, [&](std::size_t first, std::size_t count) {
+      const std::span<const Pair> of_job = pairs.subspan(first, count);
+      const std::span<Grant> granted = grants.subspan(first, count);
       siblings_.add(of_job, 0, granted);
       for (std::size_t i = 0; i < kResources.size(); ++i) {
         const std::uint64_t most = pairs[first].most.*kResources[i].amount;
         if (most == 0) continue;
         dividers_[i].divide(most, floor_.*kResources[i].amount, of_job, granted);
       }
-      first = end;
-    }
+    });
     return {};
   }
 

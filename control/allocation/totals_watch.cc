@@ -85,19 +85,15 @@ void TotalsWatch::judge(std::span<const Pair> pairs, std::span<const std::string
     cost += static_cast<double>(job.done);
     weight += job.weight;
   }
-  for (std::size_t first = 0; first < pairs.size();) {
-    std::size_t end = first;
-    while (end < pairs.size() && pairs[end].job == pairs[first].job) ++end;
+  for_each_job(pairs, [&](std::size_t first, std::size_t count) {
     const Job& job = jobs_[pairs[first].job];
-    if (job.is_judged) {
-      Verdict& verdict = verdicts_[std::string(jobs[pairs[first].job])];
-      verdict.span = span;
-      verdict.done = job.done;
-      verdict.entitled = static_cast<Cost>(cost * job.weight / weight);
-      explain(pairs, first, end, stage_name, verdict);
-    }
-    first = end;
-  }
+    if (!job.is_judged) return;
+    Verdict& verdict = verdicts_[std::string(jobs[pairs[first].job])];
+    verdict.span = span;
+    verdict.done = job.done;
+    verdict.entitled = static_cast<Cost>(cost * job.weight / weight);
+    explain(pairs, first, first + count, stage_name, verdict);
+  });
 }
 
 void TotalsWatch::explain(std::span<const Pair> pairs, std::size_t first, std::size_t end,
