@@ -9,7 +9,8 @@ namespace vpfs {
 
 // A map from numbers to small values with open addressing and linear probing. It allocates only
 // when it holds more entries than ever since it was empty. A large table that becomes empty gives
-// its memory back.
+// its memory back. A value that is erased is destroyed when its place is used again: what it owns
+// is to be freed before.
 //
 // Every operation takes O(1) steps on average, whatever the keys: a seeded hash places them. A peer
 // that chooses the keys cannot make them collide without knowing the seed.

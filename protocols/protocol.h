@@ -141,6 +141,8 @@ class Conversation {
   [[nodiscard]] virtual bool client_sends_data() const = 0;
   // Drops an outstanding I/O that has made no progress for too long. Later messages of it pass.
   virtual void forget(IoKey key) = 0;
+  // An outstanding I/O is over whose end only silence shows.
+  virtual void ended(IoKey key) { forget(key); }
   // Lets a client's stream that has waited too long for answers go on without them.
   virtual void forget_answers() {}
 

@@ -1,5 +1,6 @@
 #include "proxy/client_identity.h"
 
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,18 +26,19 @@ void ClientIdentity::count_refusals(const Belonging& who) {
 
 // Data that a node's kernel writes back or reads ahead have uid 0, whichever user they are for.
 std::optional<std::uint32_t> ClientIdentity::user_of(const IoDescription& io,
-                                                     const WorkerSettings& settings) {
+                                                     const WorkerSettings& settings,
+                                                     TimePoint now) {
   if (io.open_file.empty() || !io.uid || !settings.config.write_back_by_file ||
       !settings.classifier.looks_at_uid()) {
     return io.uid;
   }
-  const std::uint64_t file = OpenFileUsers::key(io.node.value_or(0), io.open_file);
+  const std::uint64_t file = OpenFileUsers::key(address_, io.node.value_or(0), io.open_file);
   if (*io.uid != 0) {
     // The table forgets what is not told again. It has locks.
-    constexpr unsigned kUntilToldAgain = 64;
+    constexpr Duration kUntilToldAgain = std::chrono::seconds(1);
     const bool is_news = file != seen_file_ || *io.uid != seen_uid_;
-    if (is_news || ++seen_again_ == kUntilToldAgain) {
-      seen_again_ = 0;
+    if (is_news || now - told_at_ >= kUntilToldAgain) {
+      told_at_ = now;
       shared_.open_files.saw(file, *io.uid);
     }
     seen_file_ = file;

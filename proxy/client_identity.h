@@ -39,7 +39,7 @@ class ClientIdentity {
                                    const WorkerSettings& settings, TimePoint now) {
     const stage::Identity identity = {.kind = io.kind,
                                       .file_system = io.file_system,
-                                      .uid = user_of(io, settings),
+                                      .uid = user_of(io, settings, now),
                                       .node = io.node,
                                       .target = io.target,
                                       .owner = io.owner,
@@ -64,7 +64,7 @@ class ClientIdentity {
 
  private:
   [[nodiscard]] std::optional<std::uint32_t> user_of(const IoDescription& io,
-                                                     const WorkerSettings& settings);
+                                                     const WorkerSettings& settings, TimePoint now);
   void count_refusals(const Belonging& who);
 
   const net::Endpoint endpoint_;
@@ -74,10 +74,10 @@ class ClientIdentity {
   Identifier& identifier_;
   ShownIdentities shown_;
   stage::ClientId id_ = stage::kNoClient;
-  // The last open file that was told, its user, and how often it has come since.
+  // The last open file that was told, its user, and when.
   std::uint64_t seen_file_ = 0;
   std::uint32_t seen_uid_ = 0;
-  unsigned seen_again_ = 0;
+  TimePoint told_at_ = {};
 };
 
 }  // namespace vpfs::proxy

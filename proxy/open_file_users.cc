@@ -1,11 +1,17 @@
 #include "proxy/open_file_users.h"
 
+#include <array>
+#include <bit>
 #include <functional>
 
 namespace vpfs::proxy {
 
-std::uint64_t OpenFileUsers::key(std::uint32_t node, std::string_view open_file) {
-  return std::hash<std::string_view>{}(open_file) ^ (node * 0x9e3779b97f4a7c15U);
+std::uint64_t OpenFileUsers::key(const stage::Address& client, std::uint32_t node,
+                                 std::string_view open_file) {
+  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15U;
+  const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(client.bytes());
+  const std::uint64_t place = ((halves[0] * kFactor) ^ halves[1]) * kFactor + node;
+  return std::hash<std::string_view>{}(open_file) ^ (place * kFactor);
 }
 
 void OpenFileUsers::saw(std::uint64_t key, std::uint32_t uid) {

@@ -1,19 +1,27 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <unordered_map>
 #include <utility>
 
 namespace vpfs::proxy {
 
 // A map with bounded memory: it forgets entries that have not been used for long. Any thread may
-// call it.
+// call it. A peer that chooses the keys cannot make them collide without knowing the seed.
 template <typename Value>
 class RecentMap {
  public:
+  RecentMap()
+      : RecentMap((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()) {}
+  explicit RecentMap(std::uint64_t seed) : hash_{seed} {
+    for (Part& part : parts_) part.recent = part.older = Values(0, hash_);
+  }
+
   // Looking a value up counts as using it.
   [[nodiscard]] std::optional<Value> find(std::uint64_t key) {
     Part& part = part_of(key);
@@ -28,10 +36,7 @@ class RecentMap {
     const std::lock_guard lock(part.mutex);
     Value* value = use(part, key);
     if (value == nullptr) {
-      if (part.recent.size() >= kMostRecent) {
-        part.older = std::move(part.recent);
-        part.recent = {};
-      }
+      make_room(part);
       value = &part.recent[key];
     }
     change(*value);
@@ -57,25 +62,40 @@ class RecentMap {
   // Entries per part. When the recent generation is full, the older one is dropped.
   static constexpr std::size_t kMostRecent = 8192;
 
-  using Values = std::unordered_map<std::uint64_t, Value>;
+  struct Hash {
+    std::uint64_t seed = 0;
+    std::size_t operator()(std::uint64_t key) const {
+      std::uint64_t mixed = (key ^ seed) * 0x9e3779b97f4a7c15U;
+      mixed = (mixed ^ (mixed >> 32U)) * 0xd6e8feb86659fd93U;
+      return mixed ^ (mixed >> 32U);
+    }
+  };
+  using Values = std::unordered_map<std::uint64_t, Value, Hash>;
   struct Part {
     std::mutex mutex;
     Values recent;
     Values older;
   };
 
-  [[nodiscard]] Part& part_of(std::uint64_t key) { return parts_[(key ^ (key >> 32)) % kParts]; }
+  // Buckets are chosen by the low bits.
+  [[nodiscard]] Part& part_of(std::uint64_t key) { return parts_[(hash_(key) >> 32U) % kParts]; }
+  void make_room(Part& part) {
+    if (part.recent.size() < kMostRecent) return;
+    part.older = std::exchange(part.recent, Values(0, hash_));
+  }
   // Moves a used entry to the recent generation.
-  [[nodiscard]] static Value* use(Part& part, std::uint64_t key) {
+  [[nodiscard]] Value* use(Part& part, std::uint64_t key) {
     if (const auto found = part.recent.find(key); found != part.recent.end()) {
       return &found->second;
     }
     const auto found = part.older.find(key);
     if (found == part.older.end()) return nullptr;
     auto node = part.older.extract(found);
+    make_room(part);
     return &part.recent.insert(std::move(node)).position->second;
   }
 
+  const Hash hash_;
   std::array<Part, kParts> parts_;
 };
 

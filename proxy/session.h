@@ -124,6 +124,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void check_server_stall(TimePoint now);
   [[nodiscard]] Duration silence_limit(IoKey key);
   void check_service_time(TimePoint now);
+  [[nodiscard]] bool spare_slow_client(std::vector<PendingIo*>& overdue, TimePoint now);
   void give_up(const std::vector<PendingIo*>& overdue, Duration silence);
   void check_drain();
   void learn_client_timeout();
@@ -165,6 +166,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   bool closing_ = false;
   bool packed_ = false;
   bool departed_ = false;
+  std::uint64_t client_moved_ = 0;  // bytes that it sent and took
+  TimePoint client_moved_at_ = {};  // when that was last seen to grow
   std::uint64_t counted_to_server_ = 0;
   std::uint64_t counted_to_client_ = 0;
 };

@@ -223,6 +223,11 @@ void Session::check_service_time(TimePoint now) {
   std::vector<PendingIo*> overdue;
   Duration least = worker_.settings().config.timeouts.service;
   const bool client_takes = !to_client_.output().blocked_since().has_value();
+  const std::uint64_t to_come =
+      conversation_->client_sends_data() ? to_server_.left_of_message() : 0;
+  const std::uint64_t client_moved =
+      to_client_.output().bytes_sent() + conversation_->data_from_client() - to_come;
+  if (std::exchange(client_moved_, client_moved) != client_moved) client_moved_at_ = now;
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held) return;
     const std::uint64_t moved = conversation_->moved(key);
@@ -244,10 +249,39 @@ void Session::check_service_time(TimePoint now) {
   give_slots_up(silent);
   for (PendingIo* io : over) {
     give_slots_up({io});
-    conversation_->forget(io->key);
+    conversation_->ended(io->key);
     finished({.key = io->key, .bytes = io->moved});
   }
+  if (overdue.empty()) return;
+  if (!shared_.leaving.load(std::memory_order_relaxed) && !spare_slow_client(overdue, now)) return;
   if (!overdue.empty()) give_up(overdue, least);
+}
+
+// What was given up is charged no more and passes as it comes. So a client could stop for as long
+// as that takes, and have the rest of a large transfer for nothing. One that stops loses its
+// connection; one that is slow keeps its requests, without slots. Takes these out of `overdue`;
+// false: the session is closed.
+bool Session::spare_slow_client(std::vector<PendingIo*>& overdue, TimePoint now) {
+  const bool client_takes = !to_client_.output().blocked_since().has_value();
+  const bool clients_turn = to_server_.waits_for_source();
+  std::vector<PendingIo*> slow;
+  std::erase_if(overdue, [&](PendingIo* io) {
+    const bool for_client =
+        !client_takes ||
+        (clients_turn && conversation_->awaits_client(io->key, to_server_.in_mid_message()));
+    if (for_client) slow.push_back(io);
+    return for_client;
+  });
+  if (slow.empty()) return true;
+  if (now - client_moved_at_ >= worker_.settings().config.timeouts.service) {
+    ++shared_.counters.client_stalls;
+    close("the client stopped in the middle of a transfer");
+    return false;
+  }
+  for (PendingIo* io : slow) io->last_progress = now;
+  std::erase_if(slow, [](const PendingIo* io) { return io->gave_slot_up; });
+  give_slots_up(slow);
+  return true;
 }
 
 // Gives up requests whose end will never be seen.

@@ -100,9 +100,11 @@ enum class MessageType : std::uint16_t {
 [[nodiscard]] constexpr bool is_file_io(MessageType type) {
   return type == MessageType::read_local_file || type == MessageType::write_local_file;
 }
-// Requests between servers that move file data, from one to another or within one.
+// Requests of servers and administrators that have a server move file data by itself: from one to
+// another, within one, or as a benchmark of its disks.
 [[nodiscard]] constexpr bool moves_chunks(MessageType type) {
-  return type == MessageType::resync_local_file || type == MessageType::cp_chunk_paths;
+  return type == MessageType::resync_local_file || type == MessageType::cp_chunk_paths ||
+         type == MessageType::storage_bench_control;
 }
 // The type that answers a listed request, besides generic_response. Nothing for requests without an
 // answer message and for types that are not listed.

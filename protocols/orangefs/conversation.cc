@@ -16,6 +16,9 @@
 namespace vpfs::orangefs {
 namespace {
 
+// A forgotten request with data, as it is saved.
+constexpr std::uint64_t kRead = 1;
+constexpr std::uint64_t kWrite = 2;
 // Generic header, op, status and one i64: all that IO and WRITE_COMPLETION responses have.
 constexpr std::uint64_t kResponseHead = 24;
 // All of a response whose status is not 0.
@@ -54,43 +57,54 @@ Step OrangefsConversation::next(Sender from, std::span<const std::byte> bytes) {
 Step OrangefsConversation::client_message(const BmiHeader& header,
                                           std::span<const std::byte> bytes) {
   sends_data_ = false;
-  if (header.mode != BmiMode::unexpected) {
-    if (Operation* operation = operations_.find(header.tag);
-        operation != nullptr && operation->phase == Phase::write_flow) {
-      operation->moved += static_cast<std::int64_t>(header.payload_size);
-      data_from_client_ += header.payload_size;
-      data_tag_ = header.tag;
-      sends_data_ = true;
-    }
-    return forward(header);
-  }
+  if (header.mode != BmiMode::unexpected) return client_data(header);
+  if (forgotten_ > kMostForgotten) return lost("too many requests were never answered");
   if (header.payload_size > kMaxEagerSize) {
     return lost(fmt::format("a request of {} bytes; the protocol allows {}", header.payload_size,
                             kMaxEagerSize));
   }
-  if (header.payload_size < kRequestHead) return forward(header);
+  if (header.payload_size < kRequestHead) return pass(header, Op::invalid);
   const std::span<const std::byte> payload = bytes.subspan(kBmiHeaderSize);
   if (payload.size() < kRequestHead) return need(kRequestHead);
   const std::optional<Op> op = peek_operation(payload);
-  if (!op) return forward(header);
+  if (!op) return pass(header, Op::invalid);
 
   const bool is_io = *op == Op::io || *op == Op::small_io;
   const bool is_held = is_io || (hold_metadata_ && is_metadata(*op));
   if (is_held || carries_credential(*op)) {
     if (payload.size() < header.payload_size) return need(header.payload_size);
     const auto whole = payload.first(static_cast<std::size_t>(header.payload_size));
-    if (is_io) return hold_io(header, whole);
+    if (is_io) return hold_io(header, *op, whole);
     learn_uid(whole);
     if (is_held) return hold_metadata_request(header, *op, whole);
   }
   return pass(header, *op);
 }
 
+// A server that gets data which it does not wait for reads no more of the connection, and all that
+// is released behind them would keep its slot.
+Step OrangefsConversation::client_data(const BmiHeader& header) {
+  Operation* const operation = operations_.find(header.tag);
+  const bool is_write = operation != nullptr && operation->io_type == IoType::write;
+  if (is_write && operation->phase == Phase::forgotten) return forward(header);
+  if (!is_write || operation->phase != Phase::write_flow) {
+    return lost(fmt::format("data under tag {}, which belong to no write", header.tag));
+  }
+  operation->moved += static_cast<std::int64_t>(header.payload_size);
+  if (operation->exact && operation->moved > operation->part.requested.bytes) {
+    return lost(fmt::format("more data under tag {} than the write announced", header.tag));
+  }
+  data_from_client_ += header.payload_size;
+  data_tag_ = header.tag;
+  sends_data_ = true;
+  return forward(header);
+}
+
 // A request that is not held. Data of started writes may follow it, but the server answers it
-// without them.
+// without them. Servers answer what they cannot read with an error under its tag, which must not
+// end I/O.
 Step OrangefsConversation::pass(const BmiHeader& header, Op op) {
   if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
-  if (!has_answer(op)) return forward(header);
   if (passing_ >= kMostPassing) return {.action = Step::Action::wait};
   operations_.insert(header.tag, {.phase = Phase::passing, .op = op});
   ++passing_;
@@ -115,19 +129,24 @@ Step OrangefsConversation::used_again(Tag tag) {
 
 Step OrangefsConversation::hold_metadata_request(const BmiHeader& header, Op op,
                                                  std::span<const std::byte> payload) {
-  const auto hints = hints_of_request(payload);
   if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
-  if (!hints) return forward(header);  // the server will say what is wrong with it
+  const auto hints = hints_of_request(payload);
+  if (!hints) return pass(header, op);  // the server will say what is wrong with it
   operations_.insert(header.tag, {.phase = Phase::metadata, .op = op, .released = false});
   held_ = {.key = header.tag, .kind = IoKind::metadata, .uid = several_uids_ ? std::nullopt : uid_};
   held_hints_ = *hints;
   return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
 }
 
-Step OrangefsConversation::hold_io(const BmiHeader& header, std::span<const std::byte> payload) {
-  const auto io = summarise_io(payload);
-  if (!io) return forward(header);  // the server will say what is wrong with it
+Step OrangefsConversation::hold_io(const BmiHeader& header, Op op,
+                                   std::span<const std::byte> payload) {
   if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
+  const auto io = summarise_io(payload);
+  // A server may read it all the same, and its data would pass unscheduled.
+  if (!io) return lost(fmt::format("{}: {}", name(op), describe(io.error())));
+  if (io->offset < 0 || io->aggregate_size < 0) {
+    return lost(fmt::format("{} at {} of {} bytes", name(op), io->offset, io->aggregate_size));
+  }
   const std::uint64_t file = file_of(*io);
   operations_.insert(header.tag, {.phase = Phase::response,
                                   .op = io->op,
@@ -173,6 +192,12 @@ Step OrangefsConversation::server_message(const BmiHeader& header,
       return metadata_response(header, bytes);
     case Phase::passing:
       return passing_response(header, operation->op, bytes);
+    case Phase::late_answer:
+      erase(header.tag);
+      --forgotten_;
+      break;
+    case Phase::forgotten:
+      break;
   }
   return forward(header);
 }
@@ -208,7 +233,7 @@ Step OrangefsConversation::io_response(const BmiHeader& header, Operation& opera
   operation.sparse.reset();
   operation.exact = size.exact;
   operation.expected = size.bytes;
-  if (operation.expected <= 0) return finish(header, 0, false);
+  if (operation.exact && operation.expected <= 0) return finish(header, 0, false);
   operation.phase = Phase::read_flow;
   return forward(header);
 }
@@ -217,8 +242,9 @@ Step OrangefsConversation::read_data(const BmiHeader& header, Operation& operati
   const auto size = static_cast<std::int64_t>(header.payload_size);
   operation.moved += size;
   operation.expected -= size;
-  // If the size is only an upper bound, the end usually goes unnoticed: see end_shows().
-  return operation.expected <= 0 ? finish(header, operation.moved, false) : forward(header);
+  // A bound holds for sound requests alone: see end_shows().
+  const bool is_last = operation.exact && operation.expected <= 0;
+  return is_last ? finish(header, operation.moved, false) : forward(header);
 }
 
 Step OrangefsConversation::write_completion(const BmiHeader& header, const Operation& operation,
@@ -230,7 +256,17 @@ Step OrangefsConversation::write_completion(const BmiHeader& header, const Opera
   const Status status = in.i32();
   const std::int64_t total = in.i64();
   const bool failed = in.failed() || status != 0;
-  return finish(header, failed ? operation.moved : total, failed);
+  if (!failed && total < operation.moved) {
+    return lost(fmt::format("a write of {} bytes that ends after {}", operation.moved, total));
+  }
+  const bool owes_data = failed && operation.moved < operation.part.requested.bytes;
+  const Step step = finish(header, failed ? operation.moved : total, failed);
+  // The client may not know yet, and send on.
+  if (owes_data) {
+    operations_.insert(header.tag, {.phase = Phase::forgotten, .io_type = IoType::write});
+    ++forgotten_;
+  }
+  return step;
 }
 
 Step OrangefsConversation::metadata_response(const BmiHeader& header,
@@ -246,8 +282,7 @@ Step OrangefsConversation::metadata_response(const BmiHeader& header,
 // Answers pass unread, except the server's configuration.
 Step OrangefsConversation::passing_response(const BmiHeader& header, Op op,
                                             std::span<const std::byte> bytes) {
-  if (op == Op::getconfig && !client_timeout_ && !answers_lost_ &&
-      header.payload_size <= kMostConfig) {
+  if (op == Op::getconfig && !client_timeout_ && header.payload_size <= kMostConfig) {
     if (bytes.size() < kBmiHeaderSize + header.payload_size) return need(header.payload_size);
     learn_config(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(header.payload_size)));
   }
@@ -280,7 +315,7 @@ Step OrangefsConversation::finish(const BmiHeader& header, std::int64_t bytes, b
   const Operation* const operation = operations_.find(header.tag);
   step.finished->file = operation->file;
   if (operation->io_type == IoType::read) step.finished->file_size = operation->file_size;
-  operations_.erase(header.tag);
+  erase(header.tag);
   return step;
 }
 
@@ -305,7 +340,7 @@ std::vector<std::byte> OrangefsConversation::refuse(IoKey key) {
   const Operation* operation = operations_.find(key);
   VPFS_ASSERT(operation != nullptr);
   const Op op = operation->op;
-  forget(key);
+  erase(key);
   // Clients retry a failed IO ClientRetryLimit times with a delay, whatever the status. Only EAGAIN
   // must not be used: they retry it forever and at once.
   return error_message(key, op, status_from_errno(ETIMEDOUT));
@@ -337,23 +372,47 @@ std::uint64_t OrangefsConversation::held_bytes_of(std::uint64_t size) const {
       held_part_.readable(bstream_size).value_or(held_part_.requested).bytes);
 }
 
+void OrangefsConversation::erase(Tag tag) {
+  Operation* const operation = operations_.find(tag);
+  if (operation == nullptr) return;
+  operation->sparse.reset();  // its cell may stay unused for long
+  operations_.erase(tag);
+}
+
+// What comes of it later must not be taken for an answer to another request of the same tag.
 void OrangefsConversation::forget(IoKey key) {
   Operation* const operation = operations_.find(key);
-  // The tag may already belong to a request that was not held.
-  if (operation == nullptr || operation->phase == Phase::passing) return;
+  if (operation == nullptr || is_late(operation->phase)) return;
   operation->sparse.reset();
-  operations_.erase(key);
+  if (operation->phase == Phase::passing) --passing_;
+  const bool has_flow = operation->op == Op::io && operation->phase != Phase::passing;
+  operation->phase = has_flow ? Phase::forgotten : Phase::late_answer;
+  ++forgotten_;
+}
+
+void OrangefsConversation::ended(IoKey key) {
+  const Operation* const operation = operations_.find(key);
+  if (operation == nullptr || operation->phase != Phase::read_flow) return forget(key);
+  erase(key);
 }
 
 void OrangefsConversation::save(SavedState& to) {
   StateWriter(to).all_of(*this);
   SavedState::Numbers passing;
+  SavedState::Numbers forgotten;
   operations_.for_each([&](Tag tag, const Operation& operation) {
-    if (operation.phase != Phase::passing) return;
-    passing.push_back(tag);
-    passing.push_back(static_cast<std::uint64_t>(operation.op));
+    if (operation.phase == Phase::passing) {
+      passing.push_back(tag);
+      passing.push_back(static_cast<std::uint64_t>(operation.op));
+    } else if (is_late(operation.phase)) {
+      forgotten.push_back(tag);
+      forgotten.push_back(operation.phase == Phase::late_answer ? 0
+                          : operation.io_type == IoType::write  ? kWrite
+                                                                : kRead);
+    }
   });
   to.set("passing", std::move(passing));
+  to.set("forgotten", std::move(forgotten));
   if (!client_timeout_) return;
   to.set("client_timeout", static_cast<std::uint64_t>(client_timeout_->timeout.count()));
   StateWriter{to}("file_systems", client_timeout_->file_systems);
@@ -368,6 +427,16 @@ void OrangefsConversation::restore(const SavedState& from) {
       ++passing_;
     }
   }
+  if (const auto* const forgotten = from.find<SavedState::Numbers>("forgotten")) {
+    for (std::size_t i = 0; i + 1 < forgotten->size() && forgotten_ <= kMostForgotten; i += 2) {
+      if (operations_.find((*forgotten)[i]) != nullptr) continue;
+      const std::uint64_t what = (*forgotten)[i + 1];
+      operations_.insert((*forgotten)[i],
+                         {.phase = what == 0 ? Phase::late_answer : Phase::forgotten,
+                          .io_type = what == kWrite ? IoType::write : IoType::read});
+      ++forgotten_;
+    }
+  }
   if (const auto* const timeout = from.find<std::uint64_t>("client_timeout")) {
     client_timeout_ = {.timeout = Duration(static_cast<std::int64_t>(*timeout))};
     StateReader{from}("file_systems", client_timeout_->file_systems);
@@ -379,9 +448,7 @@ void OrangefsConversation::forget_answers() {
   operations_.for_each([&](Tag tag, const Operation& operation) {
     if (operation.phase == Phase::passing) tags.push_back(tag);
   });
-  for (const Tag tag : tags) operations_.erase(tag);
-  passing_ = 0;
-  answers_lost_ = true;
+  for (const Tag tag : tags) forget(tag);
 }
 
 }  // namespace vpfs::orangefs

@@ -21,10 +21,16 @@ namespace vpfs::orangefs {
 // The tag of a passing request stays known until its answer comes, so answers are never confused.
 // After kMostPassing such requests the client's stream waits for answers.
 //
-// Unknown tags and undecodable bodies are not faults: with sound framing they pass.
+// With sound framing, undecodable requests pass, as a server may answer them under their tags, and
+// so do answers under unknown tags. Undecodable I/O is a fault, and so are data that belong to no
+// write.
+//
+// The tag of a request that was given up stays known, too: what comes of it later must not answer
+// another. After kMostForgotten of them the connection makes no sense any more.
 class OrangefsConversation final : public Conversation {
  public:
   static constexpr std::size_t kMostPassing = 1024;
+  static constexpr std::size_t kMostForgotten = 2 * kMostPassing;
 
   // The seed is FlatTable's.
   explicit OrangefsConversation(std::uint64_t seed = 0) : operations_(seed) {}
@@ -42,6 +48,7 @@ class OrangefsConversation final : public Conversation {
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
   [[nodiscard]] bool client_sends_data() const override { return sends_data_; }
   void forget(IoKey key) override;
+  void ended(IoKey key) override;
   void forget_answers() override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return {}; }
   [[nodiscard]] bool at_rest() const override { return passing_ == 0; }
@@ -58,7 +65,6 @@ class OrangefsConversation final : public Conversation {
   template <typename Archive>
   void archive(Archive& fields) {
     fields("data_from_client", data_from_client_);
-    fields("answers_lost", answers_lost_);
     fields("uid", uid_);
     fields("several_uids", several_uids_);
   }
@@ -66,12 +72,17 @@ class OrangefsConversation final : public Conversation {
   friend class vpfs::StateWriter;
 
   enum class Phase : std::uint8_t {
-    response,    // IO or SMALL_IO: waits for the server's first answer
-    read_flow,   // server messages of this tag are file data
-    write_flow,  // client messages of this tag are file data, until WRITE_COMPLETION
-    metadata,    // a metadata request that was held waits for its answer
-    passing,     // a request that was not held waits for its answer
+    response,     // IO or SMALL_IO: waits for the server's first answer
+    read_flow,    // server messages of this tag are file data
+    write_flow,   // client messages of this tag are file data, until WRITE_COMPLETION
+    metadata,     // a metadata request that was held waits for its answer
+    passing,      // a request that was not held waits for its answer
+    late_answer,  // a request that was given up: one answer may come
+    forgotten,    // likewise, and file data too
   };
+  [[nodiscard]] static bool is_late(Phase phase) {
+    return phase == Phase::late_answer || phase == Phase::forgotten;
+  }
   struct Operation {
     Phase phase = Phase::response;
     Op op = Op::io;
@@ -90,11 +101,12 @@ class OrangefsConversation final : public Conversation {
   [[nodiscard]] static TransferSize readable(const Operation& operation, std::int64_t bstream_size);
 
   [[nodiscard]] Step client_message(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] Step client_data(const BmiHeader& header);
   [[nodiscard]] Step pass(const BmiHeader& header, Op op);
   [[nodiscard]] Step used_again(Tag tag);
   [[nodiscard]] Step hold_metadata_request(const BmiHeader& header, Op op,
                                            std::span<const std::byte> payload);
-  [[nodiscard]] Step hold_io(const BmiHeader& header, std::span<const std::byte> payload);
+  [[nodiscard]] Step hold_io(const BmiHeader& header, Op op, std::span<const std::byte> payload);
   [[nodiscard]] Step server_message(const BmiHeader& header, std::span<const std::byte> bytes);
   [[nodiscard]] Step io_response(const BmiHeader& header, Operation& operation,
                                  std::span<const std::byte> bytes);
@@ -106,16 +118,16 @@ class OrangefsConversation final : public Conversation {
                                       std::span<const std::byte> bytes);
   [[nodiscard]] Step finish(const BmiHeader& header, std::int64_t bytes, bool failed);
   [[nodiscard]] Step lost(std::string problem);
+  void erase(Tag tag);
   void learn_uid(std::span<const std::byte> payload);
   void learn_config(std::span<const std::byte> payload);
 
   FlatTable<Operation> operations_;  // by tag
   std::size_t passing_ = 0;          // of them
+  std::size_t forgotten_ = 0;        // likewise
   std::uint64_t data_from_client_ = 0;
   Tag data_tag_ = 0;         // of the client's last message of file data
   bool sends_data_ = false;  // with its last message
-  // Late answers to forgotten requests may come under tags that are in use again.
-  bool answers_lost_ = false;
   IoDescription held_;
   IoPart held_part_;  // where that is an IO
   HintView held_hints_;

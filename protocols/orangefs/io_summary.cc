@@ -235,21 +235,6 @@ bool is_metadata(Op op) {
   }
 }
 
-bool has_answer(Op op) {
-  switch (op) {
-    case Op::invalid:
-    case Op::write_completion:
-    case Op::perf_update:
-    case Op::job_timer:
-    case Op::proto_error:
-    case Op::precreate_pool_refiller:
-    case Op::imm_copies:
-      return false;
-    default:
-      return op > Op::invalid && op <= Op::mgmt_get_user_cert_keyreq;
-  }
-}
-
 // Metadata requests are rare beside I/O, so a full decode is cheap enough.
 std::optional<std::uint32_t> peek_uid(std::span<const std::byte> payload) {
   const std::optional<Op> op = peek_operation(payload);

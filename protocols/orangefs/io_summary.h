@@ -67,9 +67,6 @@ struct IoSummary {
 // (their time-outs are shorter) and those that make a server ask others (servers could wait for
 // each other's slots).
 [[nodiscard]] bool is_metadata(Op op);
-// Whether a server answers every request of that operation. False for mere responses, for
-// operations internal to servers and for unknown ones.
-[[nodiscard]] bool has_answer(Op op);
 // Whether requests of that operation carry a credential.
 [[nodiscard]] bool carries_credential(Op op);
 // The uid of the credential in a request payload that carries one; nothing for others or when

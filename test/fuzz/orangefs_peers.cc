@@ -110,7 +110,8 @@ void OrangefsPeers::end(Operation& operation, Buffer message, std::int64_t moved
 Tag OrangefsPeers::new_tag() {
   if (operations_.empty() || input_.below(32) != 0) return ++last_tag_;
   const Operation& old = operations_[input_.u8() % operations_.size()];
-  if (old.phase != Phase::over) honest_ = false;
+  // That of a request that was given up stays in use.
+  if (old.phase != Phase::over || has_forgotten_) honest_ = false;
   return old.tag;
 }
 
@@ -180,7 +181,8 @@ void OrangefsPeers::request_other() {
       request.body = EmptyRequest{.op = Op::getconfig};
       break;
     case 4:
-      request.body = EmptyRequest{.op = Op::imm_copies};  // is never answered
+      request.body = EmptyRequest{.op = Op::imm_copies};  // of servers: it may have no answer
+      honest_ = false;
       break;
     default:
       request.body = EmptyRequest{.op = Op::mgmt_noop};
@@ -314,6 +316,7 @@ void OrangefsPeers::fail() {
   if (operation == nullptr || operation->phase == Phase::read_data) return;
   if (!server_has(*operation)) return;
   const bool is_completion = operation->phase == Phase::write_data;
+  has_forgotten_ |= is_completion && operation->left > 0;  // data may be on their way
   const Op op = is_completion ? Op::write_completion : operation->op;
   end(*operation, error_message(operation->tag, op, -5), operation->moved, true);
 }
@@ -334,10 +337,13 @@ void OrangefsPeers::decide() {
       return exchange_.refuse(any);
     }
     case 3:
+      has_forgotten_ = true;
       return exchange_.forget(any);
     case 4:
+      has_forgotten_ = true;
       return exchange_.forget_ending();
     case 5:
+      has_forgotten_ = true;
       return exchange_.forget_answers();
     default:
       return exchange_.hold_metadata(any % 2 == 0);
@@ -375,6 +381,7 @@ void OrangefsPeers::finish() {
     }
   }
   if (!honest_) return;
+  if (has_forgotten_ && driver.closed()) return;  // there are bounds
   require(!driver.closed(), "honest peers lose their connection");
   require(driver.held().empty() && driver.outstanding().empty(), "an I/O does not end");
   require(driver.has_passed(Sender::client, driver.received(Sender::client)) &&

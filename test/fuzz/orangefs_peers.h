@@ -69,7 +69,8 @@ class OrangefsPeers {
   orangefs::Tag last_tag_ = 0;
   std::uint64_t data_sent_ = 0;  // of the writes that the session follows
   bool honest_ = true;
-  bool damage_ = false;  // the next message
+  bool has_forgotten_ = false;  // the session has given some up
+  bool damage_ = false;         // the next message
 };
 
 }  // namespace vpfs::test

@@ -24,8 +24,10 @@ void append(Buffer& stream, const Buffer& message) {
   stream.insert(stream.end(), message.begin(), message.end());
 }
 
-// Messages of every relevant size, with metadata requests in between.
-Buffer stream_of_messages(std::uint64_t seed, bool with_requests) {
+// Messages of every relevant size. Those of a client are data of one write, with metadata requests
+// in between.
+constexpr orangefs::Tag kWrite = 1;
+Buffer stream_of_messages(std::uint64_t seed, bool of_client) {
   std::mt19937_64 random(seed);
   Buffer stream;
   std::vector<std::size_t> sizes = {0,      1,      23,     24,      25,        4096, 16384, 16385,
@@ -35,8 +37,9 @@ Buffer stream_of_messages(std::uint64_t seed, bool with_requests) {
   for (int i = 0; i < 20; ++i) sizes.push_back(random() % 300'000);
   orangefs::Tag tag = 1000;
   for (const std::size_t size : sizes) {
-    append(stream, data_message(++tag, random_bytes(size, random)));
-    if (with_requests && tag % 3 == 0) append(stream, getattr_request(++tag));
+    ++tag;
+    append(stream, data_message(of_client ? kWrite : tag, random_bytes(size, random)));
+    if (of_client && tag % 3 == 0) append(stream, getattr_request(++tag));
   }
   return stream;
 }
@@ -45,6 +48,7 @@ TEST(ProxyForwarding, MessagesOfEverySizePassUnchangedInBothDirections) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
   ProxiedLink link = open_link(proxy, server);
+  ASSERT_TRUE(start_write(link, kWrite, std::int64_t{1} << 40));
   const Buffer up = stream_of_messages(1, true);
   const Buffer down = stream_of_messages(2, false);
   std::jthread client_sends([&] {
@@ -63,22 +67,21 @@ TEST(ProxyForwarding, OtherTagsOvertakeAHeldRequestAndKeepTheirOrder) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
   ProxiedLink link = open_link(proxy, server);
-  ASSERT_TRUE(link.client.send(io_request(1, {})));
-  ASSERT_EQ(link.server.receive().value().bytes(), io_request(1, {}));
+  ASSERT_TRUE(start_write(link, 1, 70'010));
   const Buffer held = io_request(2, {.offset = 65536});
   ASSERT_TRUE(link.client.send(held));
   ASSERT_TRUE(proxy.wait_for_queued(1));
 
   const std::vector<Buffer> others = {getconfig_request(3), getattr_request(4),
-                                      data_message(4, Buffer(10)), data_message(4, Buffer(70'000)),
+                                      data_message(1, Buffer(10)), data_message(1, Buffer(70'000)),
                                       getattr_request(5)};
   for (const Buffer& message : others) ASSERT_TRUE(link.client.send(message));
   for (const Buffer& message : others) EXPECT_EQ(link.server.receive().value().bytes(), message);
   EXPECT_EQ(proxy.status()["queued"], 1);
 
-  ASSERT_TRUE(link.server.send(io_response(1, 0)));
+  ASSERT_TRUE(link.server.send(write_completion(1, 70'010)));
   EXPECT_EQ(link.server.receive().value().bytes(), held);
-  EXPECT_EQ(link.client.receive().value().bytes(), io_response(1, 0));
+  EXPECT_EQ(link.client.receive().value().bytes(), write_completion(1, 70'010));
 }
 
 TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {

@@ -199,6 +199,8 @@ TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
   ProxiedLink other = open_link(proxy, server);
   show_client_timeout(link, proxy, 1);
   // Fills the upstream socket until the proxy closes the connection.
+  constexpr std::int64_t kEndless = std::int64_t{1} << 40;
+  ASSERT_TRUE(start_write(link, 5, kEndless));
   const std::size_t sent = link.client.flood(data_message(5, Buffer(100)), 1'000'000, 60ms);
   ASSERT_GT(sent, 1000U);
   ASSERT_TRUE(proxy.logs("the data server takes no data"));
@@ -206,6 +208,7 @@ TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
 
   // A request follows what fills the socket, so the proxy has it when it closes the connection.
   ProxiedLink again = open_link(proxy, server);
+  ASSERT_TRUE(start_write(again, 5, kEndless));
   const Buffer big = data_message(5, Buffer(16U << 20));
   ASSERT_EQ(again.client.flood(big, 1, 20ms), 1U);
   std::jthread client_sends([&] {
@@ -236,9 +239,13 @@ TEST(ProxyHold, WriteOfAClientThatHasGoneIsNotReleasedBehindWhatFillsTheConnecti
     ASSERT_TRUE(link.client.send(
         small_write_request(7, {.type = IoType::write, .size = 4096}, Buffer(4096))));
     ASSERT_TRUE(proxy.wait_for_queued(1));
-    // A kibibyte with its header, so that what is read of them ends with a message.
-    const Buffer data = data_message(5, Buffer(1000));
-    ASSERT_GT(link.client.flood(data, 1'000'000, 60ms), 1000U);
+    // What is read of them ends with a message.
+    Buffer all;
+    for (orangefs::Tag tag = 100; tag < 1100; ++tag) {
+      const Buffer one = passing_request(tag, 16 * 1024 - orangefs::kBmiHeaderSize);
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    ASSERT_EQ(link.client.flood(all, 1, 60ms), 1U);
     link.client.reset();
     // When this is there, the worker has looked since the client went.
     ASSERT_TRUE(other.client.send(getattr_request(100 + round)));

@@ -107,15 +107,15 @@ TEST_F(ProxyStalls, RequestsBehindHalfAMessageGiveTheirSlotsUp) {
     const Buffer request = io_request(tag, {.size = 65536, .job = "a"});
     burst.insert(burst.end(), request.begin(), request.end());
   }
-  const Buffer half = data_message(99, Buffer(100));
-  burst.insert(burst.end(), half.begin(), half.begin() + 30);
+  const Buffer half = passing_request(99, 100);
+  burst.insert(burst.end(), half.begin(), half.begin() + 60);
   ASSERT_TRUE(staller_.client.send(burst));
   ASSERT_TRUE(proxy_.wait_for_outstanding(4));
   ask(victim_, 1);
   ASSERT_TRUE(proxy_.wait_until(
       [](const nlohmann::json& status) { return status["counters"]["slots_given_up"] == 4; }));
   expect_answered(victim_, 1);
-  ASSERT_TRUE(staller_.client.send(std::span(half).subspan(30)));
+  ASSERT_TRUE(staller_.client.send(std::span(half).subspan(60)));
   EXPECT_EQ(staller_.server.receive().value().bytes(), half);
   for (Tag tag = 1; tag <= 4; ++tag) EXPECT_TRUE(staller_.server.receive());
 }

@@ -144,6 +144,19 @@ Buffer getconfig_response(Tag tag, unsigned client_timeout_seconds) {
   return response_message(tag, {.body = GetconfigResponse{.size = size, .config = text}});
 }
 
+Buffer passing_request(Tag tag, std::size_t size) {
+  Request noop;
+  noop.body = EmptyRequest{.op = Op::mgmt_noop};
+  Buffer payload;
+  encode_request(noop, payload);
+  payload.resize(size);
+  const auto head =
+      encode(BmiHeader{.mode = BmiMode::unexpected, .tag = tag, .payload_size = size});
+  Buffer message(head.begin(), head.end());
+  message.insert(message.end(), payload.begin(), payload.end());
+  return message;
+}
+
 Buffer data_message(Tag tag, std::span<const std::byte> data) {
   const auto head = encode(
       BmiHeader{.mode = expected_mode(data.size()), .tag = tag, .payload_size = data.size()});

@@ -45,6 +45,8 @@ struct IoSpec {
 [[nodiscard]] Buffer getattr_response(orangefs::Tag tag);
 // The configuration text sets ClientJobBMITimeoutSecs.
 [[nodiscard]] Buffer getconfig_response(orangefs::Tag tag, unsigned client_timeout_seconds);
+// A request of `size` bytes of payload that is not held, and passes before the rest of it is there.
+[[nodiscard]] Buffer passing_request(orangefs::Tag tag, std::size_t size);
 // Flow data under a tag. Their size decides between EAGER and RENDEZVOUS.
 [[nodiscard]] Buffer data_message(orangefs::Tag tag, std::span<const std::byte> data);
 

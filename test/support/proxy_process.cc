@@ -227,6 +227,12 @@ std::size_t fill_client_side(ProxyProcess& proxy, ProxiedLink& link, const Buffe
   }
 }
 
+bool start_write(ProxiedLink& link, orangefs::Tag tag, std::int64_t size) {
+  if (!link.client.send(io_request(tag, {.type = orangefs::IoType::write, .size = size})))
+    return false;
+  return link.server.receive() && link.server.send(io_response(tag, 0)) && link.client.receive();
+}
+
 ProxiedLink open_link(const ProxyProcess& proxy, FakeDataServer& server,
                       int client_receive_buffer) {
   ProxiedLink link;

@@ -110,6 +110,9 @@ struct ProxiedLink {
 [[nodiscard]] ProxiedLink open_link(const ProxyProcess& proxy, FakeDataServer& server,
                                     int client_receive_buffer = 0);
 
+// A write whose data may come: the server has agreed.
+[[nodiscard]] bool start_write(ProxiedLink& link, orangefs::Tag tag, std::int64_t size);
+
 // The server sends copies of `message` to a client that does not read, until the client's socket is
 // full and the proxy holds the rest in memory. Returns the number of copies. `link` must be the
 // only connection that moves bytes meanwhile.

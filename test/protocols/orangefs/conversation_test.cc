@@ -185,6 +185,35 @@ TEST(OrangefsConversation, ATagInUseLosesTheFraming) {
   EXPECT_NE(conversation.problem().find("tag 1"), std::string::npos);
 }
 
+// A server answers what it cannot read with an error under its tag, which would end the I/O here,
+// and its data would pass unscheduled.
+TEST(OrangefsConversation, ATagInUseIsNotThatOfAMessageThatCannotBeRead) {
+  Buffer other_version = request_message(1, getattr(7));
+  const std::uint32_t version = 8000;
+  std::memcpy(other_version.data() + kBmiHeaderSize, &version, sizeof version);
+  Request internal;
+  internal.body = EmptyRequest{.op = Op::proto_error};
+  const Buffer io = request_message(1, io_request(IoType::write, 0, 300'000));
+  for (const Buffer& bad :
+       {other_version, request_message(1, internal), raw_message(BmiMode::unexpected, 1, 3)}) {
+    OrangefsConversation behind;
+    (void)feed(behind, Sender::client, io);
+    behind.released(1);
+    (void)feed(behind, Sender::server, io_response(1, 0));
+    EXPECT_EQ(behind.next(Sender::client, bad).action, Step::Action::lost_framing);
+
+    OrangefsConversation before;
+    EXPECT_EQ(feed(before, Sender::client, bad).action, Step::Action::forward);
+    EXPECT_EQ(before.next(Sender::client, io).action, Step::Action::lost_framing);
+
+    OrangefsConversation answered;
+    (void)feed(answered, Sender::client, bad);
+    (void)feed(answered, Sender::server, error_message(1, Op::proto_error, -1));
+    EXPECT_TRUE(answered.at_rest());
+    EXPECT_EQ(feed(answered, Sender::client, io).action, Step::Action::hold);
+  }
+}
+
 TEST(OrangefsConversation, TheServerMayNotAnswerARequestThatIsHeld) {
   for (const bool released : {false, true}) {
     OrangefsConversation conversation;
@@ -233,15 +262,67 @@ TEST(OrangefsConversation, UnknownMessagesWithSoundFramingPass) {
             Step::Action::forward);
   EXPECT_EQ(feed(conversation, Sender::client, raw_message(BmiMode::unexpected, 2, 3)).action,
             Step::Action::forward);
-  EXPECT_EQ(feed(conversation, Sender::client, raw_message(BmiMode::rendezvous, 3, 70'000)).action,
-            Step::Action::forward);
   EXPECT_EQ(feed(conversation, Sender::server, raw_message(BmiMode::eager, 4, 10)).action,
             Step::Action::forward);
-  Buffer broken = request_message(5, io_request(IoType::read, 0, 1000));
-  broken.resize(broken.size() - 8);  // an IO whose fields reach past its end
-  const std::uint64_t size = broken.size() - kBmiHeaderSize;
-  std::memcpy(broken.data() + 16, &size, sizeof size);
-  EXPECT_EQ(feed(conversation, Sender::client, broken).action, Step::Action::forward);
+}
+
+// Its data would pass unscheduled: a server skips what it does not know, as the length of a name.
+TEST(OrangefsConversation, AnIoThatCannotBeReadLosesTheFraming) {
+  Buffer cut = request_message(5, io_request(IoType::read, 0, 1000));
+  cut.resize(cut.size() - 8);  // its fields reach past its end
+  const std::uint64_t size = cut.size() - kBmiHeaderSize;
+  std::memcpy(cut.data() + 16, &size, sizeof size);
+  Buffer name = request_message(5, io_request(IoType::read, 0, 1000));
+  const std::string_view known = "simple_stripe";
+  const auto at = std::ranges::search(name, std::as_bytes(std::span(known)));
+  ASSERT_FALSE(at.empty());
+  at.begin()[-4] = std::byte{12};  // of 13 letters, as far as the length says
+  for (const Buffer& bad : {cut, name, request_message(5, io_request(IoType::read, -1, 1001)),
+                            request_message(5, io_request(IoType::write, 0, -1))}) {
+    OrangefsConversation conversation;
+    EXPECT_EQ(conversation.next(Sender::client, bad).action, Step::Action::lost_framing);
+    EXPECT_EQ(conversation.problem().substr(0, 2), "IO") << conversation.problem();
+  }
+}
+
+// The server would read no more of the connection, and keep the slots of what is behind.
+TEST(OrangefsConversation, DataThatNoWriteWaitsForLoseTheFraming) {
+  const Buffer write = request_message(1, io_request(IoType::write, 0, 1000));
+  const auto after = [&](int steps) {
+    auto conversation = std::make_unique<OrangefsConversation>();
+    if (steps > 0) (void)feed(*conversation, Sender::client, write);
+    if (steps > 1) conversation->released(1);
+    if (steps > 1) (void)feed(*conversation, Sender::server, io_response(1, 0));
+    return conversation;
+  };
+  const auto action = [](OrangefsConversation& conversation, Tag tag, std::uint64_t size) {
+    return conversation.next(Sender::client, raw_message(BmiMode::eager, tag, size)).action;
+  };
+  EXPECT_EQ(action(*after(0), 1, 0), Step::Action::lost_framing) << "no write";
+  EXPECT_EQ(action(*after(1), 1, 1000), Step::Action::lost_framing) << "the server has not agreed";
+  EXPECT_EQ(action(*after(2), 2, 1000), Step::Action::lost_framing) << "another tag";
+  EXPECT_EQ(action(*after(2), 1, 1001), Step::Action::lost_framing) << "too much";
+  const auto whole = after(2);
+  EXPECT_EQ(action(*whole, 1, 1000), Step::Action::forward);
+  EXPECT_EQ(action(*whole, 1, 1), Step::Action::lost_framing) << "too much behind it";
+  const auto forgotten = after(2);
+  forgotten->forget(1);
+  EXPECT_EQ(action(*forgotten, 1, 1000), Step::Action::forward) << "late data";
+  const auto failed = after(2);
+  EXPECT_TRUE(feed(*failed, Sender::server,
+                   error_message(1, Op::write_completion, status_from_errno(ENOSPC)))
+                  .finished);
+  EXPECT_EQ(action(*failed, 1, 1000), Step::Action::forward) << "it did not know yet";
+  const auto early = after(2);
+  ASSERT_EQ(feed(*early, Sender::client, raw_message(BmiMode::eager, 1, 1000)).action,
+            Step::Action::forward);
+  EXPECT_EQ(
+      early
+          ->next(Sender::server,
+                 response_message(1, {.body = WriteCompletionResponse{.total_completed = 999}}))
+          .action,
+      Step::Action::lost_framing)
+      << "the server did not take all";
 }
 
 TEST(OrangefsConversation, ShowsHintsAndExactlyOneUid) {
@@ -374,19 +455,53 @@ TEST(OrangefsConversation, WhatComesOfAForgottenIoPasses) {
   EXPECT_FALSE(step.finished);
 }
 
-// A session forgets an I/O whose last bytes do not come. Its tag may then be in use again.
-TEST(OrangefsConversation, ForgettingAnIoLeavesAnotherRequestOfItsTagAlone) {
-  OrangefsConversation conversation;
-  Request noop;
-  noop.body = EmptyRequest{.op = Op::mgmt_noop};
-  for (std::size_t i = 0; i < 2 * OrangefsConversation::kMostPassing; ++i) {
-    ASSERT_EQ(feed(conversation, Sender::client, request_message(3, noop)).action,
+// What is still on its way would be taken for the answer.
+TEST(OrangefsConversation, TheTagOfAForgottenRequestStaysInUse) {
+  const Buffer read = request_message(3, io_request(IoType::read, 0, 300'000));
+  for (const bool goes_along : {false, true}) {
+    OrangefsConversation first;
+    (void)feed(first, Sender::client, read);
+    first.released(3);
+    (void)feed(first, Sender::server, io_response(3, 1 << 20));
+    first.forget(3);
+    (void)feed(first, Sender::client, request_message(4, getattr(7)));
+    first.forget_answers();
+    EXPECT_TRUE(first.at_rest());
+    SavedState state;
+    first.save(state);
+    OrangefsConversation second;
+    second.restore(state);
+    OrangefsConversation& conversation = goes_along ? second : first;
+    EXPECT_EQ(feed(conversation, Sender::server, io_response(3, 0)).action, Step::Action::forward);
+    EXPECT_EQ(feed(conversation, Sender::server, error_message(4, Op::getattr, -1)).action,
               Step::Action::forward);
-    conversation.forget(3);
-    ASSERT_EQ(conversation.next(Sender::client, request_message(3, noop)).action,
-              Step::Action::lost_framing);
-    (void)feed(conversation, Sender::server, error_message(3, Op::mgmt_noop, -1));
+    EXPECT_EQ(feed(conversation, Sender::client, request_message(4, getattr(7))).action,
+              Step::Action::forward)
+        << "its only answer has come";
+    EXPECT_EQ(conversation.next(Sender::client, read).action, Step::Action::lost_framing);
   }
+}
+
+TEST(OrangefsConversation, ForgetsABoundedNumberOfRequests) {
+  OrangefsConversation conversation;
+  Tag tag = 1;
+  for (; tag <= OrangefsConversation::kMostForgotten + 1; ++tag) {
+    ASSERT_EQ(feed(conversation, Sender::client, request_message(tag, getattr(7))).action,
+              Step::Action::forward);
+    conversation.forget_answers();
+  }
+  EXPECT_EQ(conversation.next(Sender::client, request_message(tag, getattr(7))).action,
+            Step::Action::lost_framing);
+}
+
+TEST(OrangefsConversation, ATagIsFreeOnceSilenceHasEndedItsRead) {
+  OrangefsConversation conversation;
+  const Buffer read = request_message(3, io_request(IoType::read, 0, 300'000));
+  (void)feed(conversation, Sender::client, read);
+  conversation.released(3);
+  (void)feed(conversation, Sender::server, io_response(3, 1 << 20));
+  conversation.ended(3);
+  EXPECT_EQ(feed(conversation, Sender::client, read).action, Step::Action::hold);
 }
 
 TEST(OrangefsConversation, EveryIoOfEveryCaptureIsHeldOnceAndFinishesOnce) {
