@@ -234,6 +234,7 @@ net::Task<Result<std::uint64_t>> StorageClient::discard(const ChunkFile& file, s
 
 net::Task<Result<void>> StorageClient::write_all(const ChunkFile& file, std::uint64_t offset,
                                                  WriteBytes bytes, std::uint64_t size) {
+  if (size == 0) co_return Result<void>();  // servers wait for the data of a write
   Operation operation = file_operation(MessageType::write_local_file, file, offset, size);
   operation.from = bytes;
   const Result<std::uint64_t> written = co_await perform(operation);

@@ -230,9 +230,10 @@ class FileSystem {
                                                         const UseAttributes& use);
   [[nodiscard]] orangefs::SetattrRequest request_of(orangefs::Handle handle,
                                                     const AttributeChanges& changes) const;
-  // Sends a request about the object with the capability in its attributes.
+  // Sends a request about the object with the capability in its attributes. `repeated` becomes true
+  // if it was sent again, since its answer was lost.
   [[nodiscard]] net::Task<Result<void>> send(orangefs::Handle handle, Caches::AttributesPtr held,
-                                             orangefs::RequestBody body);
+                                             orangefs::RequestBody body, bool* repeated = nullptr);
   // A directory changed when one of its dirdata objects did, so these get the time as well.
   [[nodiscard]] net::Task<Result<void>> set_times_of_parts(Caches::AttributesPtr held,
                                                            orangefs::SetattrRequest body);

@@ -66,6 +66,8 @@ net::Task<Result<void>> FileSystem::enter(Directory& parent, std::string name,
   if (repeated && response.error().code == std::errc::file_exists) {
     const Result<orangefs::Handle> present = co_await find(parent, std::move(name));
     if (present && *present == handle) co_return Result<void>();
+    // The name may lead to the new object.
+    if (!present && !is_missing(present.error())) co_return std::unexpected(present.error());
   }
   co_return std::unexpected(std::move(response.error()));
 }

@@ -180,10 +180,10 @@ net::Task<Result<void>> FileSystem::set_times_of_parts(Caches::AttributesPtr hel
 }
 
 net::Task<Result<void>> FileSystem::send(orangefs::Handle handle, Caches::AttributesPtr held,
-                                         orangefs::RequestBody body) {
+                                         orangefs::RequestBody body, bool* repeated) {
   orangefs::Capability capability = held->capability;
   Result<orangefs::Response> response =
-      co_await session_.ask(handle, handle, std::move(capability), std::move(body));
+      co_await session_.ask(handle, handle, std::move(capability), std::move(body), repeated);
   VPFS_CO_TRY(response);
   co_return Result<void>();
 }
@@ -251,21 +251,33 @@ net::Task<Result<void>> FileSystem::set_extended(orangefs::Handle handle, std::s
   const orangefs::SeteattrRequest body{.handle = handle,
                                        .fs_id = config().fs_id,
                                        .flags = static_cast<std::int32_t>(mode),
-                                       .keys = {wire_key(std::move(key))},
+                                       .keys = {wire_key(key)},
                                        .values = {std::move(value)}};
+  bool repeated = false;
   const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
-    return send(handle, held, body);
+    return send(handle, held, body, &repeated);
   };
-  co_return co_await with_attributes(handle, use);
+  Result<void> done = co_await with_attributes(handle, use);
+  if (!done && repeated && done.error().code == std::errc::file_exists) {
+    // The request whose answer was lost may have made it.
+    const Result<std::string> present = co_await get_extended(handle, std::move(key));
+    if (present && *present == body.values.front()) co_return Result<void>();
+  }
+  co_return done;
 }
 
 net::Task<Result<void>> FileSystem::remove_extended(orangefs::Handle handle, std::string key) {
   const orangefs::DeleattrRequest body{
       .handle = handle, .fs_id = config().fs_id, .key = wire_key(std::move(key))};
+  bool repeated = false;
   const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
-    return send(handle, held, body);
+    return send(handle, held, body, &repeated);
   };
-  co_return co_await with_attributes(handle, use);
+  Result<void> done = co_await with_attributes(handle, use);
+  // The request whose answer was lost has removed it.
+  const bool is_gone = !done && done.error().code == std::errc::no_such_file_or_directory;
+  if (repeated && is_gone) co_return Result<void>();
+  co_return done;
 }
 
 net::Task<Result<std::vector<std::string>>> FileSystem::list_extended(orangefs::Handle handle) {

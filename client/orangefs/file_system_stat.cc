@@ -56,6 +56,12 @@ Result<void> complete(Stat& stat, const orangefs::Attributes& object,
   return {};
 }
 
+// A server may name as many as its answer has room for, of each object of a list.
+Result<void> check_parts(const orangefs::Attributes& object) {
+  if (object.type == orangefs::ObjectType::metafile) return check_extent(object);
+  return check_dirdata(object);
+}
+
 bool is_gone(const Error& error) {
   return error.code == std::errc::no_such_file_or_directory;
 }
@@ -77,11 +83,13 @@ net::Task<Result<Stat>> FileSystem::stat_directory(orangefs::Handle handle,
                                                    Caches::AttributesPtr held) {
   Caches& caches = *session().caches();
   const Caches::DirectoryTicket ticket = caches.directory_ticket(handle, session().now());
+  VPFS_CO_TRY(check_parts(*held));
   const std::vector<orangefs::Handle> dirdata = parts_of(*held);
   auto ask_it = get_attributes(session_, handle);
   auto ask_parts = list_attributes(session_, dirdata, kPartMask);
   auto [found, parts] = co_await net::both(std::move(ask_it), std::move(ask_parts));
   VPFS_CO_TRY(found);
+  VPFS_CO_TRY(check_parts(*found));
   std::vector<orangefs::Handle> now = parts_of(*found);
   // It was split meanwhile.
   if (now != dirdata) parts = co_await list_attributes(session_, std::move(now), kPartMask);
@@ -109,6 +117,7 @@ net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
     VPFS_CO_TRY(size);
     stat.size = *size;
   } else if (found->type == orangefs::ObjectType::directory) {
+    VPFS_CO_TRY(check_parts(*found));
     std::vector<orangefs::Handle> dirdata = parts_of(*found);
     const std::vector<Result<orangefs::Attributes>> parts =
         co_await list_attributes(session_, std::move(dirdata), kPartMask);
@@ -135,8 +144,12 @@ net::Task<Result<Stat>> FileSystem::owner_and_mode(orangefs::Handle handle) {
 }
 
 net::Task<std::vector<Result<Stat>>> FileSystem::stat_all(std::vector<orangefs::Handle> handles) {
-  const std::vector<Result<orangefs::Attributes>> objects =
+  std::vector<Result<orangefs::Attributes>> objects =
       co_await list_attributes(session_, handles, kEverything & ~orangefs::kAttrCapability);
+  for (Result<orangefs::Attributes>& object : objects) {
+    if (!object) continue;
+    if (Result<void> good = check_parts(*object); !good) object = std::unexpected(good.error());
+  }
   std::vector<orangefs::Handle> parts;
   std::vector<std::size_t> first_part;
   for (const Result<orangefs::Attributes>& object : objects) {

@@ -173,6 +173,11 @@ Result<void> check_extent(const orangefs::Attributes& metafile) {
               std::make_error_code(std::errc::io_error));
 }
 
+Result<void> check_dirdata(const orangefs::Attributes& directory) {
+  if (directory.distributed.dirdata_handles.size() <= kMostDatafiles) return {};
+  return fail("a directory has too many parts", std::make_error_code(std::errc::io_error));
+}
+
 Result<std::int64_t> strip_size_of(const orangefs::Attributes& metafile) {
   if (const auto* stripes = std::get_if<orangefs::SimpleStripe>(&metafile.distribution)) {
     const auto datafiles =

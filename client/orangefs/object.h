@@ -42,6 +42,8 @@ struct HeldAttributes {
 // EIO for more datafiles, or handles in its capability, than any file of a real server has.
 // Requests go to each datafile, and have each handle.
 [[nodiscard]] Result<void> check_extent(const orangefs::Attributes& metafile);
+// The same for the dirdata of a directory, which are asked for its times.
+[[nodiscard]] Result<void> check_dirdata(const orangefs::Attributes& directory);
 // Bytes in a strip; 0 when one datafile holds everything; an error for distributions that we cannot
 // read or write, and for strips so large that positions in the file overflow.
 [[nodiscard]] Result<std::int64_t> strip_size_of(const orangefs::Attributes& metafile);

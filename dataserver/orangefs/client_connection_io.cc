@@ -138,6 +138,9 @@ net::Task<bool> ClientConnection::take_piece(WriteFlowPtr flow, SegmentWalk::Seg
   const bool first = flow->received == 0;
   const auto size = static_cast<std::size_t>(piece.size);
   while (uncommitted_ >= kMostUncommitted && !shut_) co_await has_room_.wait();
+  // The datafile may have been removed since the write began, and must not come back.
+  const Outcome<std::int64_t> end = context_.datafiles.size(flow->plan.handle);
+  if (flow->stored && !end) flow->stored = std::unexpected(end.error());
   // After a failure the rest of the data is dropped; the completion reports the failure.
   Outcome<BstreamStore::Window> window = refuse(ECANCELED);
   if (flow->stored) {
@@ -231,6 +234,7 @@ net::Task<void> ClientConnection::small_read(orangefs::Tag tag, IoPlan plan) {
 
 net::Task<Outcome<void>> ClientConnection::store_piece(orangefs::Handle handle, std::int64_t offset,
                                                        std::span<const std::byte> data) {
+  VPFS_CO_TRY(context_.datafiles.size(handle));  // as in take_piece()
   auto window = co_await context_.bstreams.open_window(handle, offset, data.size());
   VPFS_CO_TRY(window);
   for (const std::span<std::byte> part : window->parts) {

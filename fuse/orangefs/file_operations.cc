@@ -62,6 +62,12 @@ net::Task<> open_file(Call call, orangefs::Handle handle, fuse_file_info info) {
     co_await close_file(call.worker(), file);
     co_return;
   }
+  // The kernel appends where it thinks that the file ends. Another node may have appended since.
+  const bool appends = (info.flags & O_APPEND) != 0 && (info.flags & O_ACCMODE) != O_RDONLY;
+  if (appends) {
+    const Result<client::Stat> now = co_await call.servers().stat(handle);
+    if (now) note_unknown_end(call.worker(), *file, now->size);
+  }
   // Its size may have changed on another node, and reads end at the size that the kernel knows.
   call.worker().channel().attributes_changed(call.files().number_of(handle));
   hand_over(call, std::move(file), info, [](fuse_req_t request, const fuse_file_info& opened) {

@@ -27,6 +27,8 @@ mode_t type_of(orangefs::ObjectType type) {
   }
 }
 
+constexpr long kPartsOfSecond = 1'000'000'000;
+
 timespec at(std::uint64_t time) {
   return {.tv_sec = static_cast<time_t>(time), .tv_nsec = 0};
 }
@@ -90,12 +92,18 @@ struct stat OrangefsFileSystem::attributes_of(const client::Stat& object) const 
   attributes.st_blksize = static_cast<blksize_t>(std::clamp(
       object.strip_size * std::max<std::int64_t>(object.datafiles, 1), kLeastBlock, kLargestBlock));
   std::uint64_t mtime = object.mtime;
+  long part = 0;  // of a second; servers know none
   if (const auto open = objects_.find(object.handle)) {
     if (open->nameless) attributes.st_nlink = 0;
-    mtime = std::max<std::uint64_t>(mtime, open->written_at);
+    const std::uint64_t written_at = open->written_at;
+    if (written_at >= std::max<std::uint64_t>(mtime, 1)) {
+      mtime = written_at;
+      part = open->writes % kPartsOfSecond;
+    }
   }
   attributes.st_atim = at(object.atime);
   attributes.st_mtim = at(mtime);
+  attributes.st_mtim.tv_nsec = part;
   attributes.st_ctim = at(std::max(object.ctime, mtime));
   return attributes;
 }

@@ -82,15 +82,6 @@ net::Task<Result<Value>> on_file(MountWorker& worker, OpenFilePtr file,
   co_return co_await operation(**own);
 }
 
-// The file may end there, and the kernel does not know.
-void note_unknown_end(MountWorker& worker, const OpenFile& file, std::uint64_t end) {
-  std::atomic<std::uint64_t>& furthest = file.object->abandoned_end;
-  std::uint64_t before = furthest;
-  while (before < end && !furthest.compare_exchange_weak(before, end)) {
-  }
-  worker.channel().attributes_changed(worker.files().number_of(file.handle));
-}
-
 // Where the file ends, as far as abandoned writes have made it longer. Another node may have cut it
 // since.
 net::Task<std::uint64_t> end_of(MountWorker& worker, OpenFilePtr file) {
@@ -114,10 +105,27 @@ net::Task<Result<void>> write_from(MountWorker& worker, const IoMessage& message
   const Operation<void> write_here = [&](client::File& own) {
     return own.write(message.offset, from);
   };
-  co_return co_await on_file(worker, message.file, write_here);
+  Result<void> written = co_await on_file(worker, message.file, write_here);
+  if (written && message.clears_id_bits) {
+    // Their owner may have set them since. What is known is not asked again.
+    written = co_await clear_id_bits(worker, message.file->caller, message.file->handle);
+  }
+  if (written && message.syncs) {
+    client::FileSystem servers = worker.session().as(message.file->caller);
+    written = co_await servers.flush(message.file->handle);
+  }
+  co_return written;
 }
 
 }  // namespace
+
+void note_unknown_end(MountWorker& worker, const OpenFile& file, std::uint64_t end) {
+  std::atomic<std::uint64_t>& furthest = file.object->abandoned_end;
+  std::uint64_t before = furthest;
+  while (before < end && !furthest.compare_exchange_weak(before, end)) {
+  }
+  worker.channel().attributes_changed(worker.files().number_of(file.handle));
+}
 
 net::Task<Result<client::File*>> file_of(MountWorker& worker, OpenFilePtr file) {
   std::unique_ptr<client::File>& own = file->by_worker[worker.index()].by_caller;
@@ -186,7 +194,10 @@ net::Task<> write(MountWorker& worker, IoMessage message, std::unique_ptr<Buffer
       message.offset = std::max(message.offset, end);
     }
     const Result<void> written = co_await write_from(worker, message, *buffer);
-    if (written) object->written_at = now_seconds();
+    if (written) {
+      ++object->writes;
+      object->written_at = now_seconds();
+    }
     const bool is_awaited = worker.running().remove(message.unique);
     if (written && (!is_awaited || message.offset != kernels_offset)) {
       note_unknown_end(worker, *message.file, message.offset + message.size);

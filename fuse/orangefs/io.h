@@ -31,6 +31,7 @@ struct IoMessage {
   std::size_t size = 0;
   bool clears_id_bits = false;  // of a write, for a user other than root
   bool appends = false;         // a process's write to the end of the file
+  bool syncs = false;           // it is on stable storage before its answer
   HeldPart held = {};
 };
 
@@ -43,6 +44,9 @@ struct IoMessage {
 // Waits until the changes by processes that were killed are done. A retry of one may be far behind
 // what is asked for now.
 [[nodiscard]] net::Task<> abandoned_changes_done(std::shared_ptr<const OpenObject> object);
+
+// The file may end there, and the kernel does not know.
+void note_unknown_end(MountWorker& worker, const OpenFile& file, std::uint64_t end);
 
 // Reads what the message asks for, and answers it.
 [[nodiscard]] net::Task<> read(MountWorker& worker, IoMessage message);

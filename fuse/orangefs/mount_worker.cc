@@ -324,6 +324,8 @@ void MountWorker::begin_write(const fuse_in_header& head, std::span<const std::b
                           .size = size,
                           .clears_id_bits = (body.write_flags & FUSE_WRITE_KILL_SUIDGID) != 0,
                           .appends = !is_of_cache && (body.flags & O_APPEND) != 0,
+                          // The kernel asks for the rest.
+                          .syncs = may_be_short && (body.flags & O_DSYNC) != 0,
                           .held = std::move(part)};
   running_.add(head.unique, static_cast<pid_t>(head.pid));
   spawn(write(*this, std::move(write_message), std::move(data)));

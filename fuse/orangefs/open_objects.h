@@ -18,6 +18,9 @@ struct OpenObject {
   // When it was last written and its server has not been told yet: seconds since the epoch; 0: the
   // server knows. An OrangeFS server leaves the time of a write to the client.
   std::atomic<std::uint64_t> written_at = 0;
+  // Shown as a part of that second, so that the kernel drops pages that were read before the last
+  // write of a second ended.
+  std::atomic<std::uint32_t> writes = 0;
   // Its last name is gone. It lives until it is closed.
   std::atomic<bool> nameless = false;
   // Writes and truncations whose processes are gone and that are under way all the same. Nothing

@@ -12,11 +12,11 @@ namespace {
 
 // Descriptors below do not append (serve(), file_operations.cc), since mapped pages and writes
 // after a change of the flags have their offsets. A process's write that appends says so itself.
-ssize_t write_once(int descriptor, std::span<std::byte> from, std::uint64_t offset, bool appends) {
+ssize_t write_once(int descriptor, std::span<std::byte> from, std::uint64_t offset, int how) {
   const auto at = static_cast<off_t>(offset);
-  if (!appends) return ::pwrite(descriptor, from.data(), from.size(), at);
+  if (how == 0) return ::pwrite(descriptor, from.data(), from.size(), at);
   const iovec part = {.iov_base = from.data(), .iov_len = from.size()};
-  return ::pwritev2(descriptor, &part, 1, at, RWF_APPEND);
+  return ::pwritev2(descriptor, &part, 1, at, how);
 }
 
 void end_direct_io(int descriptor) {
@@ -41,6 +41,11 @@ bool is_direct(int descriptor) {
   return flags >= 0 && (flags & O_DIRECT) != 0;
 }
 
+int syncs_of(std::uint32_t flags) {
+  if ((flags & O_DIRECT) == 0) return 0;
+  return (flags & O_SYNC) == O_SYNC ? RWF_SYNC : (flags & O_DSYNC) != 0 ? RWF_DSYNC : 0;
+}
+
 // The kernel takes a short answer for the end of the file, so only the end makes one.
 int read_below(IoRequest& request, std::span<std::byte> into) {
   const int descriptor = request.file->descriptor.get();
@@ -60,10 +65,11 @@ int read_below(IoRequest& request, std::span<std::byte> into) {
 
 int write_below(IoRequest& request, std::span<std::byte> from) {
   const int descriptor = request.file->descriptor.get();
+  const int how = request.syncs | (request.appends ? RWF_APPEND : 0);
   bool ended_direct_io = false;
   while (request.moved < from.size()) {
-    const ssize_t put = write_once(descriptor, from.subspan(request.moved),
-                                   request.offset + request.moved, request.appends);
+    const ssize_t put =
+        write_once(descriptor, from.subspan(request.moved), request.offset + request.moved, how);
     if (put < 0 && should_try_again(request, descriptor, ended_direct_io)) continue;
     // The kernel takes all pages of its cache for written unless there is an error.
     if (put <= 0 && request.is_of_cache) return put < 0 ? errno : EIO;

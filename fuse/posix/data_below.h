@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "fuse/posix/io_request.h"
@@ -17,6 +18,10 @@ namespace vpfs::fuse {
 // through the cache below.
 [[nodiscard]] int read_below(IoRequest& request, std::span<std::byte> into);
 [[nodiscard]] int write_below(IoRequest& request, std::span<std::byte> from);
+
+// RWF_SYNC, RWF_DSYNC or 0, by the flags of a process's write. If it is not direct, the kernel asks
+// for that by itself.
+[[nodiscard]] int syncs_of(std::uint32_t flags);
 
 // Whether reads of it pass the cache below.
 [[nodiscard]] bool is_direct(int descriptor);

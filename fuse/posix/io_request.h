@@ -50,6 +50,7 @@ struct IoRequest : stage::Held {
   std::uint64_t kept = 0;               // bytes that count as held
   bool is_of_cache = false;             // a write of the kernel's pages, not of a process
   bool appends = false;                 // a write to the end, wherever that is
+  int syncs = 0;                        // RWF_DSYNC or RWF_SYNC of a write, as its process said it
   std::vector<std::byte> message = {};  // for libfuse
   bool passes_cache = false;            // a read of a file that is open for direct I/O
   bool is_direct = false;               // its process wanted direct I/O when it sent it

@@ -224,6 +224,7 @@ std::unique_ptr<IoRequest> Server::ServerThread::new_write(const fuse_in_header&
   // Writes of cached pages name no user.
   if (request->is_of_cache) request->charged = request->file->opener.uid;
   request->appends = !request->is_of_cache && (body.flags & O_APPEND) != 0;
+  request->syncs = request->is_of_cache ? 0 : syncs_of(body.flags);
   request->is_direct = !request->is_of_cache && (body.flags & O_DIRECT) != 0;
   return request;
 }

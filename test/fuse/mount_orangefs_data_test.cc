@@ -204,6 +204,50 @@ TEST_P(MountOrangefsData, OfAppendersOfOneMountNothingIsLost) {
   }
 }
 
+// The kernel appends where it thinks that the file ends.
+TEST_P(MountOrangefsData, AnAppendFollowsWhatAnotherMountHasClosed) {
+  const MountProcess mount(settings({"allow_other", "attr_timeout=60"}));
+  const MountProcess other(settings());
+  const auto append = [](const std::filesystem::path& path, const std::string& text) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0644);
+    ASSERT_GE(file, 0) << std::strerror(errno);
+    ASSERT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    ASSERT_EQ(::close(file), 0);
+  };
+  std::string all;
+  for (int line = 0; line < 5; ++line) {
+    for (const MountProcess* each : {&mount, &other}) {
+      const std::string text(10, static_cast<char>('a' + all.size() / 10));
+      append(each->path() / "log", text);
+      all += text;
+    }
+  }
+  EXPECT_EQ(read_text(mount.path() / "log"), all);
+  EXPECT_EQ(read_text(other.path() / "log"), all);
+}
+
+// Pages that were read before a write ended must not outlive it, although servers count the time of
+// writes in seconds.
+TEST_P(MountOrangefsData, EachWriteShowsInTheTimeOfAFileThatIsBeingWritten) {
+  const MountProcess mount(settings());
+  const auto path = mount.path() / "file";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT, 0644);
+  ASSERT_GE(file, 0);
+  timespec before = {};
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(::pwrite(file, "text", 4, 0), 4);
+    struct stat status = {};
+    ASSERT_EQ(::fstat(file, &status), 0);
+    EXPECT_TRUE(status.st_mtim.tv_sec != before.tv_sec || status.st_mtim.tv_nsec != before.tv_nsec);
+    before = status.st_mtim;
+  }
+  ASSERT_EQ(::close(file), 0);
+  EXPECT_TRUE(comes_true([&] {
+    struct stat closed = {};
+    return ::stat(path.c_str(), &closed) == 0 && closed.st_mtim.tv_nsec == 0;
+  })) << "the servers know the second";
+}
+
 TEST_P(MountOrangefsData, FarBehindAHoleIsFound) {
   const MountProcess mount(settings());
   const auto path = mount.path() / "file";

@@ -52,6 +52,7 @@ class Exchange {
   virtual void on_failure(std::error_code error) = 0;
 
   orangefs::Tag tag_ = 0;
+  bool in_bulk_ = false;  // reads_in_bulk() at its begin
   TimePoint deadline_ = {};
   Duration patience_ = {};
 };

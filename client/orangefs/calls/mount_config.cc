@@ -119,6 +119,9 @@ Result<MountConfig> read_mount_config(std::string_view text, std::string_view fi
   config.flow_timeout = all.client_flow_timeout.value_or(config.flow_timeout);
   config.retry_limit = all.client_retry_limit.value_or(config.retry_limit);
   config.retry_delay = all.client_retry_delay.value_or(config.retry_delay);
+  if (std::ranges::all_of(config.servers, [](const auto& each) { return each.meta.empty(); })) {
+    return fail(fmt::format("file system '{}': no server has metadata", config.name));
+  }
   if (!config.server_of(config.root)) {
     return fail(fmt::format("file system '{}': no server holds the root handle {}", config.name,
                             config.root));

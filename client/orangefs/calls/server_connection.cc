@@ -57,7 +57,8 @@ orangefs::Tag ServerConnection::begin(Exchange& exchange, Duration patience) {
   exchange.patience_ = patience;
   exchange.deadline_ = clock_.now() + patience;
   exchanges_.emplace(last_tag_, &exchange);
-  if (exchange.reads_in_bulk()) ++bulk_reads_;
+  exchange.in_bulk_ = exchange.reads_in_bulk();
+  if (exchange.in_bulk_) ++bulk_reads_;
   if (patience < least_patience_) {
     least_patience_ = patience;
     watch_.cancel();
@@ -66,7 +67,7 @@ orangefs::Tag ServerConnection::begin(Exchange& exchange, Duration patience) {
 }
 
 void ServerConnection::forget(Exchange& exchange) {
-  exchanges_.erase(exchange.tag_);
+  if (exchanges_.erase(exchange.tag_) > 0 && exchange.in_bulk_) --bulk_reads_;
 }
 
 Exchange* ServerConnection::find(orangefs::Tag tag) {

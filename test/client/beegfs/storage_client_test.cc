@@ -123,6 +123,13 @@ TEST_F(StorageClientTest, IntroducesEachConnectionAndNamesTheUserOfEachRequest) 
   EXPECT_EQ(requests[4].header.feature_flags, 0U);
 }
 
+// A server would wait for its data without end.
+TEST_F(StorageClientTest, AWriteOfNothingIsNotSent) {
+  mount();
+  write(file_named("f"), 7, {});
+  EXPECT_EQ(record().writes, 0U);
+}
+
 TEST_F(StorageClientTest, AReadEndsWithTheFile) {
   mount();
   const ChunkFile file = file_named("short");

@@ -148,6 +148,32 @@ TEST_F(OddServer, MoreDatafilesOrHandlesThanRealFilesHaveAreAnError) {
   EXPECT_EQ(open(), 0);
 }
 
+TEST_F(OddServer, MorePartsThanRealObjectsHaveAreAnErrorInAListToo) {
+  others_ = [this](Peer& peer, const Incoming& incoming) {
+    const auto& asked = std::get<orangefs::ListattrRequest>(incoming.request.body);
+    const std::size_t count = asked.handles.size();
+    peer.answer(incoming.tag, {.body = orangefs::ListattrResponse{
+                                   .errors = std::vector<orangefs::Status>(count, 0),
+                                   .attributes = std::vector(count, attributes_)}});
+  };
+  const std::vector<orangefs::Handle> handles(3, kOddFile);
+  const auto problems = [&] {
+    ops_.clear();
+    for (const Result<Stat>& stat : run_task(loop_, file_system_->stat_all(handles))) {
+      EXPECT_EQ(problem(stat), EIO);
+    }
+    // Those alone are asked once more, and none of their parts.
+    EXPECT_EQ(ops_, (std::vector{Op::listattr, Op::getattr, Op::getattr, Op::getattr}));
+    EXPECT_EQ(problem(run_task(loop_, file_system_->stat(kOddFile))), EIO);
+  };
+  set_datafiles(5000);
+  problems();
+  attributes_.type = orangefs::ObjectType::directory;
+  attributes_.mask = orangefs::kAttrCommonAll | orangefs::kAttrDistDir;
+  attributes_.distributed.dirdata_handles.assign(5000, kOddDatafile);
+  problems();
+}
+
 // The capability has a handle for each datafile.
 TEST_F(OddServer, AFileOfManyDatafilesIsWrittenWithRequestsThatServersTake) {
   std::size_t received = 0;

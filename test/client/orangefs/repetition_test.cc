@@ -43,6 +43,8 @@ class LossyRelay {
   void set_server(std::uint16_t port) { server_ = port; }
   // The next answer to this operation does not arrive.
   void lose_next(Op op) { lost_ = op; }
+  // No answer to this operation arrives; nothing: all do.
+  void lose_all(std::optional<Op> op) { all_lost_ = op; }
   [[nodiscard]] bool has_lost() const { return !lost_; }
 
  private:
@@ -100,6 +102,9 @@ class LossyRelay {
         lost_.reset();
         co_return pair.close();
       }
+      if (response && all_lost_ && orangefs::op_of(response->body) == *all_lost_) {
+        co_return pair.close();
+      }
       const auto whole = asio::buffer(message);
       const auto [failure, sent] = co_await asio::async_write(pair.client, whole, net::kUseTask);
       if (failure) co_return pair.close();
@@ -111,6 +116,7 @@ class LossyRelay {
   std::uint16_t server_ = 0;
   std::list<Pair> pairs_;
   std::optional<Op> lost_;
+  std::optional<Op> all_lost_;
 };
 
 class Repetition : public testing::Test {
@@ -173,6 +179,35 @@ TEST_F(Repetition, NewObjectsKeepTheirNames) {
   EXPECT_EQ(found("file"), *file);
   EXPECT_EQ(found("directory"), *directory);
   EXPECT_EQ(found("link"), *link);
+}
+
+// Nothing may be destroyed that a name may lead to.
+TEST_F(Repetition, ANewObjectStaysIfItIsNotKnownWhetherItsNameIsThere) {
+  relay_->lose_next(Op::crdirent);
+  relay_->lose_all(Op::lookup_path);
+  const auto file = run_task(loop_, file_system_->create(root_, "file", 0644));
+  ASSERT_FALSE(file);
+  EXPECT_NE(file.error().code, std::errc::file_exists);
+  ASSERT_TRUE(relay_->has_lost());
+  relay_->lose_all({});
+  EXPECT_TRUE(found("file")) << "the name leads to an object that is there";
+}
+
+TEST_F(Repetition, ChangesOfExtendedAttributesEndWell) {
+  const orangefs::Handle file = make("file");
+  const auto set = [&](const std::string& value) {
+    return run_task(loop_, file_system_->set_extended(file, "user.x", value, SetMode::create));
+  };
+  relay_->lose_next(Op::seteattr);
+  const Result<void> made = set("1");
+  ASSERT_TRUE(relay_->has_lost());
+  EXPECT_TRUE(made) << made.error().message;
+  EXPECT_EQ(set("2").error().code, std::errc::file_exists) << "that of another";
+  relay_->lose_next(Op::deleattr);
+  const Result<void> removed = run_task(loop_, file_system_->remove_extended(file, "user.x"));
+  ASSERT_TRUE(relay_->has_lost());
+  EXPECT_TRUE(removed) << removed.error().message;
+  EXPECT_FALSE(run_task(loop_, file_system_->remove_extended(file, "user.x"))) << "it is gone";
 }
 
 TEST_F(Repetition, AnEntryOfAnotherClientIsStillInTheWay) {

@@ -146,6 +146,16 @@ TEST(MountConfig, EveryErrorNamesItsPlace) {
   }
 }
 
+// A new object would look for one without end.
+TEST(MountConfig, ReportsThatNoServerHasMetadata) {
+  const std::string text =
+      "<Aliases>\nAlias s tcp://h:1\n</Aliases>\n<FileSystem>\nName f\nID -5\nRootHandle 4\n"
+      "<DataHandleRanges>\nRange s 3-9\n</DataHandleRanges>\n</FileSystem>\n";
+  const auto config = read_mount_config(text, "f", "tcp");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message, "file system 'f': no server has metadata");
+}
+
 TEST(MountConfig, ReportsAMissingFileSystemOrZone) {
   EXPECT_NE(read_mount_config(kTwoServers, "none", "tcp").error().message.find("'none'"),
             std::string::npos);
