@@ -20,6 +20,11 @@ struct WantedNames {
 
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] std::size_t size() const { return users.size() + groups.size() + hosts.size(); }
+  void merge(WantedNames others) {
+    users.merge(others.users);
+    groups.merge(others.groups);
+    hosts.merge(others.hosts);
+  }
 };
 
 class NotedNames;

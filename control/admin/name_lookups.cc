@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -73,8 +74,10 @@ struct NameLookups::Request {
   asio::steady_timer deadline;
 };
 
-NameLookups::NameLookups(asio::io_context& context, HostNames names, Limits limits)
+NameLookups::NameLookups(asio::io_context& context, const Clock& clock, HostNames names,
+                         Limits limits)
     : context_(context),
+      clock_(clock),
       names_(std::move(names)),
       limits_(limits),
       shared_(std::make_shared<Shared>()) {
@@ -90,7 +93,38 @@ NameLookups::~NameLookups() {
 void NameLookups::fetch(const WantedNames& wanted, Done done, For what) {
   if (wanted.empty()) return done(std::nullopt);
   names_.bound(limits_.kept);
-  start(names_.missing(wanted), what, std::move(done));
+  WantedNames asked = names_.missing(wanted);
+  if (what == For::question) return start(asked, what, std::move(done));
+  asked.merge(old(wanted));
+  start(asked, what,
+        [this, wanted, done = std::move(done)](const std::optional<std::string>& problem) {
+          done(names_.missing(wanted).empty() ? std::nullopt : problem);
+        });
+}
+
+WantedNames NameLookups::old(const WantedNames& names) const {
+  const TimePoint since = clock_.now() - limits_.holds;
+  WantedNames found;
+  const auto copy = [since](const auto& wanted, const auto& looked_up, auto& to) {
+    std::ranges::copy_if(wanted, std::inserter(to, to.end()), [&](const std::string& each) {
+      const auto at = looked_up.find(each);
+      return at == looked_up.end() || at->second <= since;
+    });
+  };
+  copy(names.users, looked_up_.users, found.users);
+  copy(names.groups, looked_up_.groups, found.groups);
+  copy(names.hosts, looked_up_.hosts, found.hosts);
+  return found;
+}
+
+void NameLookups::note(const WantedNames& names) {
+  const std::size_t all =
+      looked_up_.users.size() + looked_up_.groups.size() + looked_up_.hosts.size();
+  if (all > limits_.kept) looked_up_ = {};
+  const TimePoint now = clock_.now();
+  for (const std::string& each : names.users) looked_up_.users[each] = now;
+  for (const std::string& each : names.groups) looked_up_.groups[each] = now;
+  for (const std::string& each : names.hosts) looked_up_.hosts[each] = now;
 }
 
 void NameLookups::fetch_anew(const WantedNames& wanted, Done done) {
@@ -100,8 +134,9 @@ void NameLookups::fetch_anew(const WantedNames& wanted, Done done) {
 
 void NameLookups::start(const WantedNames& wanted, For what, Done done) {
   if (wanted.empty()) return done(std::nullopt);
-  if (wanted.size() > limits_.names) {
-    return done(fmt::format("more than {} names have to be looked up", limits_.names));
+  const std::size_t most = what == For::question ? limits_.names_of_question : limits_.names;
+  if (wanted.size() > most) {
+    return done(fmt::format("more than {} names have to be looked up", most));
   }
   auto work = std::make_shared<Work>();
   for (const std::string& name : wanted.users) {
@@ -128,7 +163,11 @@ void NameLookups::start(const WantedNames& wanted, For what, Done done) {
     thread->detach();
   }
   if (threads == 0) return done("too many names are being looked up; try again");
-  auto request = std::make_unique<Request>(context_, std::move(work), std::move(done));
+  const Done noted = [this, wanted, done = std::move(done)](std::optional<std::string> problem) {
+    if (!problem) note(wanted);
+    done(std::move(problem));
+  };
+  auto request = std::make_unique<Request>(context_, std::move(work), noted);
   request->deadline.expires_after(what == For::question ? limits_.patience_of_question
                                                         : limits_.patience);
   request->deadline.async_wait([this, number](std::error_code error) {

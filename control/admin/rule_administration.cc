@@ -258,7 +258,9 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
   const NotedNames noted(names_);
   if (request.has_job() && request.job().action() == Job::START) {
     (void)read_job(request.job(), &names_);
-  } else if (request.has_rule()) {
+    return noted.answers().names();
+  }
+  if (request.has_rule()) {
     const Rule::Action action = request.rule().action();
     if (action != Rule::START && action != Rule::CHANGE && action != Rule::APPLY &&
         action != Rule::ROLLBACK) {
@@ -266,7 +268,9 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
     }
     ReadRequest seen;
     auto change = prepare_rule(request.rule(), caller, seen.rules);
-    if (!noted.wanted().empty()) return noted.wanted();
+    const bool is_file = action == Rule::APPLY || action == Rule::ROLLBACK;
+    const WantedNames wanted = is_file ? noted.wanted() : noted.answers().names();
+    if (!wanted.empty()) return wanted;
     if (change) {
       seen.change = std::move(*change);
     } else {

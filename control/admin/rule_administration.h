@@ -46,8 +46,9 @@ class RuleAdministration {
   [[nodiscard]] RuleReply list_rules(const std::vector<StageSnapshot::Rule>& counted) const;
   [[nodiscard]] Outcome<JobReply> job(const Job& request, const Caller& caller);
   [[nodiscard]] JobReply list_jobs(const Caller& caller);
-  // The names that have to be looked up before the request can be carried out. If there are none,
-  // `read` gets what was read and prepared for that, so that rule() does neither again.
+  // The names that have to be looked up before the request can be carried out, and of one job or
+  // rule those that are kept, too: they may mean something else by now. If there are none, `read`
+  // gets what was read and prepared for that, so that rule() does neither again.
   [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller,
                                      ReadRequest& read) const;
   // Carries an operation out.

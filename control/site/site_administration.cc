@@ -106,7 +106,7 @@ SiteAdministration::SiteAdministration(const Parts& parts)
       hello_(make_hello(config_.name, parts.incarnation)),
       names_(parts.databases == nullptr ? control::HostNames()
                                         : control::HostNames(*parts.databases)),
-      lookups_(context_, names_),
+      lookups_(context_, clock_, names_),
       grammar_(site_grammar(&names_)),
       store_(parts.store),
       store_problem_(parts.store_problem),
@@ -237,9 +237,7 @@ void SiteAdministration::look_names_up() {
     if (is_stopped_) return;
     if (!problem) return unknown_names_.empty() ? read_again() : look_names_up();
     spdlog::warn("names in the site's rules are not known yet: {}", *problem);
-    unknown_names_.users.merge(some.users);
-    unknown_names_.groups.merge(some.groups);
-    unknown_names_.hosts.merge(some.hosts);
+    unknown_names_.merge(std::move(some));
     names_timer_.expires_after(kLookUpAgain);
     names_timer_.async_wait([this](std::error_code error) {
       if (!error && !is_stopped_) look_names_up();

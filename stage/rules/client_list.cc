@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/one_line.h"
 #include "base/result.h"
 #include "stage/rules/address.h"
 #include "stage/rules/number_ranges.h"
@@ -15,11 +16,17 @@
 namespace vpfs::stage {
 namespace {
 
+constexpr std::size_t kLongestText = 64 * 1024;  // of all nodes of a job, as its batch system says
+constexpr std::size_t kLongestHost = 255;
+
+std::string in_error(std::string_view text) {
+  return one_short_line(text, 200);
+}
 std::unexpected<Error> no_address(std::string_view text) {
-  return fail(fmt::format("'{}' is not an IP address or CIDR block", text));
+  return fail(fmt::format("'{}' is not an IP address or CIDR block", in_error(text)));
 }
 std::unexpected<Error> too_many(std::string_view text) {
-  return fail(fmt::format("'{}' stands for more than {} addresses", text, kMostClients));
+  return fail(fmt::format("'{}' stands for more than {} addresses", in_error(text), kMostClients));
 }
 
 // Splits at the dots that are not in brackets.
@@ -73,7 +80,7 @@ Result<void> add_address_range(std::string_view text, const std::vector<std::str
     } else {
       const std::string_view inside = part.front() == '[' ? part.substr(1, part.size() - 2) : part;
       auto ranges = number_ranges(inside, 255);
-      if (!ranges) return fail(fmt::format("'{}': {}", text, ranges.error().message));
+      if (!ranges) return fail(fmt::format("'{}': {}", in_error(text), ranges.error().message));
       octets[i] = std::move(*ranges);
     }
   }
@@ -117,15 +124,17 @@ Result<std::vector<std::string>> host_names(std::string_view text, std::size_t m
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t open = std::min(rest.find('['), rest.size());
+    if (names.front().size() + open > kLongestHost) return no_address(text);
     for (std::string& name : names) name += rest.substr(0, open);
     rest.remove_prefix(open);
     if (rest.empty()) break;
     const std::size_t close = rest.find(']');
     if (close == std::string_view::npos) {
-      return fail(fmt::format("'{}': [ is never closed: expected a range such as n[1-128]", text));
+      return fail(fmt::format("'{}': [ is never closed: expected a range such as n[1-128]",
+                              in_error(text)));
     }
     const auto ranges = number_ranges(rest.substr(1, close - 1), UINT32_MAX);
-    if (!ranges) return fail(fmt::format("'{}': {}", text, ranges.error().message));
+    if (!ranges) return fail(fmt::format("'{}': {}", in_error(text), ranges.error().message));
     rest.remove_prefix(close + 1);
     std::vector<std::string> longer;
     for (const std::string& name : names) {
@@ -133,6 +142,7 @@ Result<std::vector<std::string>> host_names(std::string_view text, std::size_t m
         if (range.last - range.first >= most - longer.size()) return too_many(text);
         for (std::uint64_t each = range.first; each <= range.last; ++each) {
           longer.push_back(fmt::format("{}{:0{}}", name, each, range.digits));
+          if (longer.back().size() > kLongestHost) return no_address(text);
         }
       }
     }
@@ -145,11 +155,10 @@ bool is_letter(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 bool may_be_host(std::string_view text) {
-  constexpr std::size_t kLongestHost = 255;
   const auto fits = [](char byte) {
     return is_letter(byte) || std::string_view("0123456789-_.[],").contains(byte);
   };
-  return text.size() <= kLongestHost && std::ranges::all_of(text, fits) &&
+  return text.size() <= kLongestText && std::ranges::all_of(text, fits) &&
          std::ranges::any_of(text, is_letter) && text.front() != '.';
 }
 
@@ -166,7 +175,7 @@ Result<void> add_clients(std::string_view text, const Names* names,
   if (is_address_range(parts)) return add_address_range(text, parts, clients);
   if (!may_be_host(text)) return no_address(text);
   if (names == nullptr) {
-    return fail(fmt::format("'{}': names of hosts cannot be looked up here", text));
+    return fail(fmt::format("'{}': names of hosts cannot be looked up here", in_error(text)));
   }
   const auto hosts = host_names(text, kMostClients);
   VPFS_TRY(hosts);

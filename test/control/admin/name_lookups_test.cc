@@ -1,5 +1,6 @@
 #include "control/admin/name_lookups.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "test/stage/some_names.h"
+#include "test/support/manual_clock.h"
 
 namespace vpfs::control {
 namespace {
@@ -92,9 +94,10 @@ TEST(NotedNames, HoldIfTheirNamesMeanTheSameOnceTheyAreLookedUp) {
   EXPECT_FALSE(made_up.hold(names)) << "there is no bob";
 }
 
-// A name service that answers nothing about hosts until its end.
+// A name service that answers so many questions about hosts, and then none until its end.
 class HangingDatabases final : public stage::Names {
  public:
+  explicit HangingDatabases(int answered = 0) : answered_(answered) {}
   ~HangingDatabases() override {
     std::unique_lock lock(state_->mutex);
     state_->is_over = true;
@@ -108,6 +111,7 @@ class HangingDatabases final : public stage::Names {
     return std::nullopt;
   }
   [[nodiscard]] std::vector<std::string> addresses(const std::string& /*host*/) const override {
+    if (answered_-- > 0) return {"10.0.0.1"};
     const std::shared_ptr<State> state = state_;  // shared: the caller may outlive the databases
     std::unique_lock lock(state->mutex);
     ++state->asking;
@@ -125,6 +129,7 @@ class HangingDatabases final : public stage::Names {
     bool is_over = false;
   };
   const std::shared_ptr<State> state_ = std::make_shared<State>();
+  mutable std::atomic<int> answered_;
 };
 
 class NameLookupsTest : public ::testing::Test {
@@ -141,11 +146,12 @@ class NameLookupsTest : public ::testing::Test {
   }
 
   asio::io_context context_{1};
+  test::ManualClock clock_{TimePoint() + std::chrono::hours(1)};
   HostNames names_;
 };
 
 TEST_F(NameLookupsTest, NamesAreKeptWhenTheyAreDone) {
-  NameLookups lookups(context_, names_);
+  NameLookups lookups(context_, clock_, names_);
   WantedNames wanted;
   wanted.users = {"root", "no such user"};
   wanted.groups = {"root"};
@@ -156,15 +162,54 @@ TEST_F(NameLookupsTest, NamesAreKeptWhenTheyAreDone) {
   EXPECT_EQ(fetch(lookups, {}), Outcome(std::in_place, std::nullopt));
 }
 
+// A node that was replaced has another address.
+TEST_F(NameLookupsTest, ForAChangeNamesAreLookedUpAnewAfterAMinute) {
+  const stage::SomeNames databases;
+  const HostNames names(databases);
+  NameLookups lookups(context_, clock_, names);
+  WantedNames wanted;
+  wanted.hosts = {"n1"};
+  const auto done = Outcome(std::in_place, std::nullopt);
+  EXPECT_EQ(fetch(lookups, wanted), done);
+  clock_.set(clock_.now() + std::chrono::seconds(59));
+  EXPECT_EQ(fetch(lookups, wanted), done);
+  EXPECT_EQ(databases.lookups(), 1);
+  clock_.set(clock_.now() + std::chrono::seconds(2));
+  bool told = false;
+  lookups.fetch(
+      wanted, [&](const auto& problem) { told = !problem; }, NameLookups::For::question);
+  EXPECT_TRUE(told) << "a question does not wait for what is kept";
+  EXPECT_EQ(databases.lookups(), 1);
+  EXPECT_EQ(fetch(lookups, wanted), done);
+  EXPECT_EQ(databases.lookups(), 2);
+  EXPECT_EQ(fetch(lookups, wanted), done);
+  EXPECT_EQ(databases.lookups(), 2);
+}
+
+TEST_F(NameLookupsTest, WhatIsKeptCountsWhereTheNameServiceIsSilent) {
+  const HangingDatabases databases(1);
+  const HostNames names(databases);
+  const Duration patience = std::chrono::milliseconds(200);
+  NameLookups lookups(context_, clock_, names, {.patience = patience, .holds = Duration::zero()});
+  WantedNames wanted;
+  wanted.hosts = {"n1"};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(fetch(lookups, wanted), Outcome(std::in_place, std::nullopt)) << i;
+  }
+  wanted.hosts.insert("n2");
+  const Outcome unknown = fetch(lookups, wanted);
+  EXPECT_TRUE(unknown && *unknown) << "nothing is kept of this one";
+}
+
 TEST_F(NameLookupsTest, TooManyNamesAreRefused) {
-  NameLookups lookups(context_, names_, {.names = 2});
+  NameLookups lookups(context_, clock_, names_, {.names = 2});
   WantedNames wanted;
   wanted.users = {"a", "b", "c"};
   EXPECT_EQ(fetch(lookups, wanted), Outcome("more than 2 names have to be looked up"));
 }
 
 TEST_F(NameLookupsTest, NoThreadLeftIsSaid) {
-  NameLookups lookups(context_, names_, {.threads_of_all = 0});
+  NameLookups lookups(context_, clock_, names_, {.threads_of_all = 0});
   WantedNames wanted;
   wanted.users = {"root"};
   EXPECT_EQ(fetch(lookups, wanted), Outcome("too many names are being looked up; try again"));
@@ -172,7 +217,7 @@ TEST_F(NameLookupsTest, NoThreadLeftIsSaid) {
 
 TEST_F(NameLookupsTest, QuestionsThatHangLeaveThreadsForChanges) {
   const HangingDatabases databases;
-  NameLookups lookups(context_, HostNames(databases), {});
+  NameLookups lookups(context_, clock_, HostNames(databases), {});
   int refused = 0;
   for (int question = 0; question < 4; ++question) {
     WantedNames wanted;
@@ -188,7 +233,7 @@ TEST_F(NameLookupsTest, QuestionsThatHangLeaveThreadsForChanges) {
 }
 
 TEST_F(NameLookupsTest, ASlowLookUpIsGivenUpAfterItsTime) {
-  NameLookups lookups(context_, names_, {.patience = Duration::zero(), .threads = 1});
+  NameLookups lookups(context_, clock_, names_, {.patience = Duration::zero(), .threads = 1});
   WantedNames wanted;
   for (int i = 0; i < 4000; ++i) wanted.users.insert("nobody" + std::to_string(i));
   const Outcome outcome = fetch(lookups, wanted);
@@ -201,7 +246,7 @@ TEST_F(NameLookupsTest, ItsEndDoesNotWaitAndNoCallerIsToldAfterwards) {
   for (int i = 0; i < 100; ++i) wanted.users.insert("nobody" + std::to_string(i));
   bool told = false;
   {
-    NameLookups lookups(context_, names_);
+    NameLookups lookups(context_, clock_, names_);
     lookups.fetch(wanted, [&](const auto&) { told = true; });
   }
   context_.run_for(std::chrono::milliseconds(20));
@@ -211,7 +256,7 @@ TEST_F(NameLookupsTest, ItsEndDoesNotWaitAndNoCallerIsToldAfterwards) {
 TEST_F(NameLookupsTest, AnAnswerThatIsOnItsWayWhenItEndsHarmsNothing) {
   bool told = false;
   {
-    NameLookups lookups(context_, names_, {.threads = 1, .threads_of_all = 1});
+    NameLookups lookups(context_, clock_, names_, {.threads = 1, .threads_of_all = 1});
     WantedNames wanted;
     wanted.users.insert("root");
     lookups.fetch(wanted, [&](const auto&) { told = true; });

@@ -14,6 +14,7 @@ namespace vpfs::stage {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 
 class ClientList : public ::testing::Test {
  protected:
@@ -76,6 +77,30 @@ TEST_F(ClientList, HostsAreLookedUp) {
             "'n[a-b]': \"a-b\" is not a range of numbers from 0 to 4294967295: expected one such "
             "as 1-128");
   EXPECT_EQ(error_of("n[7-3]"), "'n[7-3]': the range 7-3 ends before it begins");
+}
+
+// As a batch system writes the nodes of a job that got what was free.
+TEST_F(ClientList, AListOfScatteredNodesMayBeLong) {
+  std::string odd;
+  for (int each = 1; each <= 127; each += 2)
+    odd += fmt::format("{}{:03}", each > 1 ? "," : "", each);
+  ASSERT_GT(odd.size(), 250U);
+  EXPECT_EQ(clients("n[" + odd + "]").size(), 64U);
+  EXPECT_THAT(error_of("n[" + odd + ",129]"), EndsWith("the host 'n129' is not known"));
+}
+
+TEST_F(ClientList, ALongTextStandsForNoMoreThanNamesAreLong) {
+  const std::string longest(256, 'x');
+  const std::string refused = "is not an IP address or CIDR block";
+  for (const std::string& text :
+       {longest, longest.substr(1) + "[1-9]", "n[1-9]" + longest, std::string(70'000, 'n')}) {
+    const std::string error = error_of(text);
+    EXPECT_THAT(error, EndsWith(refused));
+    EXPECT_LT(error.size(), 300U);
+  }
+  std::string many = "x";
+  for (int i = 0; i < 20; ++i) many += "[00000000000000000001]";
+  EXPECT_THAT(error_of(many), EndsWith(refused));
 }
 
 TEST_F(ClientList, OtherTextsAreRefused) {
