@@ -5,6 +5,9 @@
 #include "net/unix_socket.h"
 
 namespace vpfs::control {
+namespace {
+constexpr const char* kBeside = ".restart";
+}  // namespace
 
 void read_restart(ConfigReader reader, Restart& restart, const Restart* running,
                   const ProgramName& name) {
@@ -19,9 +22,17 @@ void read_restart(ConfigReader reader, Restart& restart, const Restart* running,
   require_same(reader, "socket", restart.socket == running->socket, name);
 }
 
+void check_restart(const Restart& restart, const HostConfig& config, ConfigErrors& errors) {
+  if (config.control.socket.empty() || !restart_socket(restart, config).empty()) return;
+  errors.warn("restart.socket",
+              fmt::format("is missing, and control.socket is too long to have \"{}\" behind it: "
+                          "no process can take over, as `vpfsctl upgrade` has one do",
+                          kBeside));
+}
+
 std::string restart_socket(const Restart& restart, const HostConfig& config) {
   if (!restart.socket.empty() || config.control.socket.empty()) return restart.socket;
-  std::string beside = config.control.socket + ".restart";
+  std::string beside = config.control.socket + kBeside;
   return beside.size() <= net::kMostSocketPath ? beside : "";
 }
 

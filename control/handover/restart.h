@@ -20,6 +20,9 @@ struct Restart {
 void read_restart(ConfigReader reader, Restart& restart, const Restart* running,
                   const ProgramName& name);
 
+// Warns if there is a control socket and nothing fits beside it.
+void check_restart(const Restart& restart, const HostConfig& config, ConfigErrors& errors);
+
 // Where a new process dials; "": none can.
 [[nodiscard]] std::string restart_socket(const Restart& restart, const HostConfig& config);
 

@@ -40,7 +40,7 @@ Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
       names_(setup.names),
       live_(std::move(live)),
       started_(wall_clock_now()),
-      lookups_(context_, names_),
+      lookups_(context_, clock_, names_),
       signals_(context_, SIGTERM, SIGINT, SIGUSR1),
       status_timer_(context_),
       retire_timer_(context_),

@@ -129,7 +129,7 @@ Result<void> write_status_file(const std::string& path, const std::string& text)
   if (const Result<void> good = check_place(path); !good) {
     return fail("status file " + good.error().message, good.error().code);
   }
-  const Result<int> file = open_regular_file(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  const Result<int> file = open_regular_file(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0640);
   if (!file) {
     return fail(fmt::format("status file {}: cannot be written: {}", path, file.error().message),
                 file.error().code);

@@ -112,6 +112,7 @@ std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& 
   }
   if (!config || !errors.empty()) return std::nullopt;
   control::check_process(*config, errors, kProgramName, names);
+  control::check_restart(config->restart, *config, errors);
   if (running == nullptr) control::check_folders(*config, errors);
   if (errors.empty()) stage::warn_of_hidden_rules(config->rules, errors);
   if (errors.empty()) stage::warn_of_no_jobs(*config, errors);

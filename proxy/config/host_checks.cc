@@ -69,6 +69,7 @@ void check_host(const Config& config, ConfigErrors& errors, const Config* runnin
   check_congestion(config, errors);
   check_workers(config, control::Processors::here().count, errors);
   control::check_process(config, errors, kProgramName, names);
+  control::check_restart(config.restart, config, errors);
   if (running != nullptr) return;
   control::check_folders(config, errors);
   check_addresses(config, errors);

@@ -207,6 +207,10 @@ void read_stages(ConfigReader& reader, Config& config) {
   if (stages.has("listen")) {
     ConfigReader listen = stages.child("listen");
     control::read_port_keys(listen, config.listen);
+    if (!config.listen.audit.empty()) {
+      listen.report("audit",
+                    "only the control port has an audit log: what stages ask changes nothing");
+    }
     if (!config.listen.enabled() && listen.flawless()) {
       listen.report("", "has neither a socket nor tcp, so no stage can dial");
     }

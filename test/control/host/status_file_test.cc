@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "test/support/odd_files.h"
@@ -42,6 +43,17 @@ TEST(StatusLock, OnlyItsUserMayOpenIt) {
   const std::string other = (directory.path() / "other.json").string();
   const StatusLock made = std::move(StatusLock::take(other, kName).value());
   EXPECT_EQ(std::filesystem::status(other + ".lock").permissions(), std::filesystem::perms(0600));
+}
+
+// It names the jobs and users of others, and may be in a folder that all enter.
+TEST(StatusFile, IsForItsOwnerAndGroupAlone) {
+  const test::TemporaryDirectory directory;
+  const std::string file = (directory.path() / "status.json").string();
+  const mode_t before = ::umask(0);
+  const Result<void> written = write_status_file(file, "{}\n");
+  ::umask(before);
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms(0640));
 }
 
 TEST(StatusLock, ItIsKnownByWhateverName) {

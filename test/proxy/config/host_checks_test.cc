@@ -103,6 +103,24 @@ std::string status_problem(const std::string& file) {
   return check("127.0.0.1:4334", "127.0.0.1:3334", "status_file: '" + file + "'").errors;
 }
 
+TEST(HostChecks, AControlSocketWithoutRoomForThatOfASuccessorIsAWarning) {
+  const test::TemporaryDirectory directory;
+  const auto warnings = [&](std::size_t bytes, const std::string& more) {
+    std::string socket = directory.path().string() + "/";
+    socket.resize(bytes, 's');
+    return check("127.0.0.1:0", "127.0.0.1:1",
+                 fmt::format("\ncontrol: {{socket: {}}}\n{}", socket, more))
+        .warnings;
+  };
+  EXPECT_EQ(warnings(95, ""), std::vector<std::string>());
+  EXPECT_EQ(warnings(96, "restart: {socket: /run/r}"), std::vector<std::string>());
+  EXPECT_EQ(
+      warnings(96, ""),
+      std::vector<std::string>{
+          "p.yaml:1: restart.socket: is missing, and control.socket is too long to have "
+          "\".restart\" behind it: no process can take over, as `vpfsctl upgrade` has one do"});
+}
+
 TEST(HostChecks, AStatusFileThatCannotBeWrittenIsRefused) {
   const test::TemporaryDirectory directory;
   const std::string folder = directory.path().string();

@@ -139,6 +139,8 @@ TEST(CoordinatorConfig, AJournalAndStagesAreNeeded) {
                                                     HasSubstr("c.yaml:1: stages: is missing")));
   EXPECT_THAT(read("journal: j\nstages: {}\n").errors,
               ElementsAre(HasSubstr("c.yaml:2: stages: has neither `dial` nor `listen`")));
+  EXPECT_THAT(read("journal: j\nstages:\n  listen: {socket: /s, audit: /a}\n").errors,
+              ElementsAre(HasSubstr("c.yaml:3: stages.listen.audit: only the control port")));
   EXPECT_THAT(read("journal: j\nstages:\n  listen: {mode: 0600}\n").errors,
               ElementsAre(HasSubstr("c.yaml:3: stages.listen: has neither a socket nor tcp")));
 }
