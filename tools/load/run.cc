@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
@@ -42,24 +43,32 @@ CpuTime cpu_time() {
   return {.user = seconds(usage.ru_utime), .system = seconds(usage.ru_stime)};
 }
 
-// Tells the thread that watches the run when the processes of all workers have ended. Outlives
-// both.
+// Tells the thread that watches the run when the processes of all workers have ended, and when the
+// workers have finished. Outlives both.
 class AllEnded {
  public:
-  explicit AllEnded(std::size_t workers) : working_(workers) {}
+  explicit AllEnded(std::size_t workers) : working_(workers), unfinished_(workers) {}
 
   // Once for each worker, on its thread.
   void one_has() {
     if (--working_ == 0) asio::post(loop_, [this] { all_have_ = true; });
   }
-  // The two that follow are for the watching thread, which runs the loop.
+  // Likewise, when it has nothing to do any more.
+  void one_has_finished() {
+    asio::post(loop_, [this] { --unfinished_; });
+  }
+  // Those that follow are for the watching thread, which runs the loop.
   [[nodiscard]] asio::io_context& loop() { return loop_; }
   [[nodiscard]] bool all_have() const { return all_have_; }
+  [[nodiscard]] bool all_have_finished() const { return unfinished_ == 0; }
 
  private:
   std::atomic<std::size_t> working_;
+  std::size_t unfinished_;
   bool all_have_ = false;
   asio::io_context loop_{1};
+  // It also waits when there is no signal left to wait for.
+  asio::executor_work_guard<asio::io_context::executor_type> work_{loop_.get_executor()};
 };
 
 // An event loop, the processes that live on it, and one meter for each application.
@@ -237,10 +246,11 @@ class Moments {
       : origin_(origin), clock_(clock), end_(end), ended_(ended), until_done_(until_done) {
     signals_.async_wait([this](std::error_code error, int /*number*/) {
       if (error) return;
-      end_.end_at(clock_.now() - origin_);
-      ended_early_ = true;
       // A second signal ends the program at once.
       signals_.clear();
+      if (is_finishing_) return;
+      end_.end_at(clock_.now() - origin_);
+      ended_early_ = true;
     });
   }
 
@@ -254,6 +264,12 @@ class Moments {
     timer_.cancel();
     ended_.loop().poll();
     return there && !is_over();
+  }
+  // After the last moment: files are verified and removed, which may take long. A signal does not
+  // lose the results meanwhile.
+  void wait_for_all() {
+    is_finishing_ = true;
+    while (!ended_.all_have_finished()) ended_.loop().run_one();
   }
   [[nodiscard]] bool ended_early() const { return ended_early_; }
 
@@ -273,6 +289,7 @@ class Moments {
   bool until_done_;
   bool is_done_ = false;
   bool ended_early_ = false;
+  bool is_finishing_ = false;
   asio::steady_timer timer_{ended_.loop()};
   asio::signal_set signals_{ended_.loop(), SIGINT, SIGTERM};
 };
@@ -323,7 +340,9 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
   for (LoadWorker& worker : workers) {
     threads.emplace_back([&worker, &start_line, &ended, &clock] {
       const std::optional<TimePoint> origin = start_line.wait(worker.prepare(), clock);
-      if (origin) worker.work(*origin, ended);
+      if (!origin) return;
+      worker.work(*origin, ended);
+      ended.one_has_finished();
     });
   }
   RunResult result;
@@ -335,6 +354,7 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
     if (result.ended_early) {
       for (LoadWorker& worker : workers) worker.end_early();
     }
+    moments.wait_for_all();
   }
   threads.clear();  // joins
   if (!origin) return std::unexpected(start_line.outcome().error());

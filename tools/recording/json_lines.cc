@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/one_line.h"
 #include "tools/recording/words.h"
 
 namespace vpfs::recording {
@@ -201,7 +202,8 @@ Result<Recording> read_json_lines(std::istream& in, const std::string& file) {
   Recording recording;
   std::string text;
   const auto wrong = [&](std::size_t line, const std::string& problem) {
-    return fail(fmt::format("{}:{}: {}", file, line, problem));
+    // It may quote the file, which anyone may have made.
+    return fail(fmt::format("{}:{}: {}", file, line, one_short_line(problem)));
   };
   if (!std::getline(in, text)) return wrong(1, "the file is empty, or cannot be read");
   std::uint64_t count = 0;

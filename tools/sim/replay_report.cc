@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -46,19 +48,26 @@ double percent(const ReplayedShare& share, std::uint64_t all) {
   return all == 0 ? 0 : 100 * static_cast<double>(share.moved.count) / static_cast<double>(all);
 }
 
-const ReplayedShare* find(const Shares& shares, const std::string& name) {
-  const auto found = std::ranges::find(shares, name, &ReplayedShare::virtual_pfs);
-  return found == shares.end() ? nullptr : &*found;
-}
+// A virtual PFS that may have no requests before, or after.
+struct BeforeAndAfter {
+  const std::string& name;
+  const ReplayedShare* before;
+  const ReplayedShare* after;
+};
 
-// The names of both, those of `after` alone at the end.
-std::vector<std::string> names_of(const FinishedReplay& replay) {
-  std::vector<std::string> names;
-  for (const ReplayedShare& each : replay.before) names.push_back(each.virtual_pfs);
-  for (const ReplayedShare& each : replay.after) {
-    if (find(replay.before, each.virtual_pfs) == nullptr) names.push_back(each.virtual_pfs);
+// Those that are in `after` alone at the end.
+std::vector<BeforeAndAfter> pairs_of(const FinishedReplay& replay) {
+  std::map<std::string_view, const ReplayedShare*> after;
+  for (const ReplayedShare& each : replay.after) after.emplace(each.virtual_pfs, &each);
+  std::vector<BeforeAndAfter> pairs;
+  for (const ReplayedShare& each : replay.before) {
+    const auto found = after.extract(each.virtual_pfs);
+    pairs.push_back({each.virtual_pfs, &each, found.empty() ? nullptr : found.mapped()});
   }
-  return names;
+  for (const ReplayedShare& each : replay.after) {
+    if (after.contains(each.virtual_pfs)) pairs.push_back({each.virtual_pfs, nullptr, &each});
+  }
+  return pairs;
 }
 
 std::vector<std::string> cells(const ReplayedShare* share, std::uint64_t all, Duration length) {
@@ -126,13 +135,13 @@ std::string to_table(const FinishedReplay& replay) {
                    ">wait ms", ">p99"});
   const std::uint64_t before = sum_of(replay.before);
   const std::uint64_t after = sum_of(replay.after);
-  for (const std::string& name : names_of(replay)) {
-    std::vector<std::string> row = {name.empty() ? "(others)" : words::printable(name)};
-    for (std::string& cell : cells(find(replay.before, name), before, replay.length)) {
+  for (const BeforeAndAfter& each : pairs_of(replay)) {
+    std::vector<std::string> row = {each.name.empty() ? "(others)" : words::printable(each.name)};
+    for (std::string& cell : cells(each.before, before, replay.length)) {
       row.push_back(std::move(cell));
     }
     row.emplace_back("->");
-    for (std::string& cell : cells(find(replay.after, name), after, replay.length)) {
+    for (std::string& cell : cells(each.after, after, replay.length)) {
       row.push_back(std::move(cell));
     }
     table.add(std::move(row));
@@ -144,12 +153,10 @@ ShareGap largest_gap(const FinishedReplay& replay) {
   const std::uint64_t before = sum_of(replay.before);
   const std::uint64_t after = sum_of(replay.after);
   ShareGap largest;
-  for (const std::string& name : names_of(replay)) {
-    const ReplayedShare* const recorded = find(replay.before, name);
-    const ReplayedShare* const replayed = find(replay.after, name);
-    const ShareGap gap = {.virtual_pfs = name,
-                          .recorded = recorded == nullptr ? 0 : percent(*recorded, before),
-                          .replayed = replayed == nullptr ? 0 : percent(*replayed, after)};
+  for (const BeforeAndAfter& each : pairs_of(replay)) {
+    const ShareGap gap = {.virtual_pfs = each.name,
+                          .recorded = each.before == nullptr ? 0 : percent(*each.before, before),
+                          .replayed = each.after == nullptr ? 0 : percent(*each.after, after)};
     if (std::abs(gap.recorded - gap.replayed) >= std::abs(largest.recorded - largest.replayed)) {
       largest = gap;
     }
@@ -172,13 +179,11 @@ WorkGap largest_work_gap(const FinishedReplay& replay) {
   const std::uint64_t all = requests_of(replay.before);
   WorkGap largest = {
       .virtual_pfs = "", .recorded = rate(replay.before), .replayed = rate(replay.after)};
-  for (const ReplayedShare& each : replay.before) {
-    if (each.requests < all / kPart) continue;
-    const ReplayedShare* const replayed = find(replay.after, each.virtual_pfs);
-    const WorkGap gap = {
-        .virtual_pfs = each.virtual_pfs,
-        .recorded = static_cast<double>(each.requests),
-        .replayed = replayed == nullptr ? 0 : static_cast<double>(replayed->requests)};
+  for (const auto& [name, before, after] : pairs_of(replay)) {
+    if (before == nullptr || before->requests < all / kPart) continue;
+    const WorkGap gap = {.virtual_pfs = name,
+                         .recorded = static_cast<double>(before->requests),
+                         .replayed = after == nullptr ? 0 : static_cast<double>(after->requests)};
     if (gap.ratio() > largest.ratio()) largest = gap;
   }
   return largest;
@@ -209,10 +214,10 @@ nlohmann::ordered_json json_of(const FinishedReplay& replay) {
   Json rows = Json::array();
   const std::uint64_t before = sum_of(replay.before);
   const std::uint64_t after = sum_of(replay.after);
-  for (const std::string& name : names_of(replay)) {
-    rows.push_back({{"name", name},
-                    {"before", json_of(find(replay.before, name), before, replay.length)},
-                    {"after", json_of(find(replay.after, name), after, replay.length)}});
+  for (const BeforeAndAfter& each : pairs_of(replay)) {
+    rows.push_back({{"name", each.name},
+                    {"before", json_of(each.before, before, replay.length)},
+                    {"after", json_of(each.after, after, replay.length)}});
   }
   return {{"recording", replay.recording},
           {"config", replay.config},

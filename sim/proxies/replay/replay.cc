@@ -15,13 +15,6 @@ namespace {
 // As the flow buffers of an OrangeFS server.
 constexpr Bytes kPiece = {256 * kKiB};
 
-std::size_t index_of(std::vector<ReplayedShare>& shares, const std::string& name) {
-  const auto found = std::ranges::find(shares, name, &ReplayedShare::virtual_pfs);
-  const auto index = static_cast<std::size_t>(found - shares.begin());
-  if (index == shares.size()) shares.push_back({.virtual_pfs = name});
-  return index;
-}
-
 std::vector<std::string> not_recorded(const stage::Classifier& classifier) {
   constexpr std::pair<Attribute, const char*> kOthers[] = {{Attribute::file_system, "file_system"},
                                                            {Attribute::node, "node"},
@@ -43,20 +36,28 @@ std::size_t belonging(std::uint32_t source, IoKind kind) {
   return source * kIoKinds + static_cast<std::size_t>(kind);
 }
 
-void sort(std::vector<ReplayedShare>& shares) {
+}  // namespace
+
+std::size_t SharesByName::number_of(const std::string& name) {
+  const auto [found, is_new] = numbers_.try_emplace(name, all_.size());
+  if (is_new) all_.push_back({.virtual_pfs = name});
+  return found->second;
+}
+
+std::vector<ReplayedShare> SharesByName::sorted() const {
+  std::vector<ReplayedShare> shares = all_;
   std::ranges::sort(shares, [](const ReplayedShare& one, const ReplayedShare& other) {
     return std::tie(other.moved, one.virtual_pfs) < std::tie(one.moved, other.virtual_pfs);
   });
+  return shares;
 }
 
-}  // namespace
-
 std::vector<ReplayedShare> recorded_shares(const RecordedLoad& load) {
-  std::vector<ReplayedShare> shares;
+  SharesByName shares;
   std::vector<std::size_t> numbers;
   numbers.reserve(load.sources.size());
   for (const RecordedSource& each : load.sources) {
-    numbers.push_back(index_of(shares, each.virtual_pfs));
+    numbers.push_back(shares.number_of(each.virtual_pfs));
   }
   for (const RecordedIo& io : load.requests) {
     if (io.end > TimePoint() + load.length) continue;
@@ -66,8 +67,7 @@ std::vector<ReplayedShare> recorded_shares(const RecordedLoad& load) {
     share.wait.record(io.sent - io.arrival);
     share.service.record(io.end - io.sent);
   }
-  sort(shares);
-  return shares;
+  return shares.sorted();
 }
 
 // A loop at its next step, and its request.
@@ -176,7 +176,7 @@ const Replay::Belonging& Replay::belonging_of(std::uint32_t source, IoKind kind)
   const stage::Place place = stage.find(match, engine_.now(), config_.rules);
   known = Belonging{.place = place,
                     .traffic_class = match.traffic_class,
-                    .share = index_of(shares_, stage.virtual_pfs()[place.id.app].info->name)};
+                    .share = shares_.number_of(stage.virtual_pfs()[place.id.app].info->name)};
   return *known;
 }
 
@@ -186,9 +186,7 @@ void Replay::run_until(Duration time) {
 }
 
 std::vector<ReplayedShare> Replay::shares() const {
-  std::vector<ReplayedShare> sorted = shares_;
-  sort(sorted);
-  return sorted;
+  return shares_.sorted();
 }
 
 }  // namespace vpfs::sim

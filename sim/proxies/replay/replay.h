@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/histogram.h"
@@ -27,6 +29,19 @@ struct ReplayedShare {
   Bytes moved;
   LatencyHistogram wait;     // in the stage
   LatencyHistogram service;  // at the server
+};
+
+class SharesByName {
+ public:
+  // A name that is new gets the next number.
+  [[nodiscard]] std::size_t number_of(const std::string& name);
+  [[nodiscard]] ReplayedShare& operator[](std::size_t number) { return all_[number]; }
+  // The busiest first.
+  [[nodiscard]] std::vector<ReplayedShare> sorted() const;
+
+ private:
+  std::vector<ReplayedShare> all_;
+  std::unordered_map<std::string, std::size_t> numbers_;
 };
 
 // As it was recorded, the busiest first.
@@ -93,7 +108,7 @@ class Replay {
   std::deque<Loop> loops_;
   std::unique_ptr<ProxiedServer> server_;
   std::vector<std::optional<Belonging>> belongings_;  // by source and kind
-  std::vector<ReplayedShare> shares_;
+  SharesByName shares_;
   std::uint64_t events_ = 0;
 };
 

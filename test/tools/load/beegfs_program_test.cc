@@ -191,6 +191,33 @@ TEST(BeegfsProgram, EndedByASignalItVerifiesAndReports) {
   EXPECT_EQ(run.application("later")["requests"], 0);
 }
 
+TEST(BeegfsProgram, ASignalWhileItVerifiesLosesNoResults) {
+  BeegfsStorage storage;
+  LoadRunSettings settings =
+      short_load(storage.port(), "  - {name: a, size: 64 KiB, file_size: 1 MiB}\n");
+  settings.warm_up = "0 s";
+  settings.duration = "300 ms";
+  LoadRun run(settings);
+  ASSERT_TRUE(run.wait_until_begun()) << run.text();
+  storage.inject({.kind = StorageFault::Kind::delay,
+                  .type = MessageType::read_local_file,
+                  .delay = 2s,
+                  .times = 1});
+  // It writes while it runs, and reads when it verifies.
+  const auto is_read = [](const test::SeenRequest& each) {
+    return each.header.type == MessageType::read_local_file;
+  };
+  ASSERT_TRUE(storage.wait_until([&](const StorageRecord& now) {
+    return std::ranges::any_of(now.connections, [&](const test::SeenConnection& each) {
+      return std::ranges::any_of(each.requests, is_read);
+    });
+  }));
+  run.process().signal(SIGINT);
+  EXPECT_TRUE(run.finish().ok()) << run.text();
+  EXPECT_EQ(run.results()["ended_early"], false) << "all of its time was measured";
+  EXPECT_GT(run.application("a")["verified_blocks"], 0);
+}
+
 TEST(BeegfsProgram, ASecondSignalEndsItThoughTheServerIsSilent) {
   BeegfsStorage storage;
   LoadRunSettings settings =
