@@ -131,7 +131,7 @@ SET = [
             (*ONCE, "--seconds", "3", "--only", part) for part in ("virtual", "real", "orangefs")
         ),
         33,
-        rounds=3,
+        rounds=2,
     ),
     Entry(
         "control",
