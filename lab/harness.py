@@ -180,6 +180,10 @@ class Program:
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
 
+    def wait(self) -> int:
+        """The exit code of a program that ends by itself, however long that takes."""
+        return self._process.wait()
+
     def wait_until_ended(self) -> None:
         try:
             self._process.wait(STOP_PATIENCE)

@@ -11,6 +11,8 @@ from typing import Any
 
 import tabulate
 
+from lab.files import write_whole
+
 tabulate.MIN_PADDING = 0  # lets columns be as narrow as their headings
 
 Row = Mapping[str, Any]
@@ -111,8 +113,7 @@ def print_settings(settings: Mapping[str, object]) -> None:
 
 
 def write_json(file: pathlib.Path, content: object) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(content, indent=1) + "\n")
+    write_whole(file, json.dumps(content, indent=1) + "\n")
 
 
 def result_name(benchmark: str, protocol: str) -> str:

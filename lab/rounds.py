@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from lab.harness import median
+from lab.numbers import above_zero, one_or_more
 from lab.report import Row
 
 STATISTIC = "medians of interleaved runs"
@@ -25,12 +26,12 @@ class Rounds:
     def add_options(self, parser: argparse.ArgumentParser, quick: Rounds) -> None:
         parser.add_argument(
             "--seconds",
-            type=float,
+            type=above_zero,
             help=f"length of each run (default {self.seconds:g}; {quick.seconds:g} with --quick)",
         )
         parser.add_argument(
             "--runs",
-            type=int,
+            type=one_or_more,
             help=f"interleaved runs of each row (default {self.runs}; {quick.runs} with --quick)",
         )
 

@@ -19,6 +19,7 @@ from lab.chaos import configs
 from lab.chaos import run as chaos
 from lab.chaos.schedule import KINDS, schedule
 from lab.harness import run_main
+from lab.numbers import above_zero, whole
 
 SKIPPED = 77
 MOST_SEED = 1 << 32
@@ -28,8 +29,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="script/chaos", description="Puts a whole site in trouble, and checks that it holds."
     )
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long faults come (60)")
-    parser.add_argument("--seed", type=int, help="of the sequence of faults; any by default")
+    parser.add_argument(
+        "--minutes", type=above_zero, default=60.0, help="how long faults come (60)"
+    )
+    parser.add_argument("--seed", type=whole, help="of the sequence of faults; any by default")
     parser.add_argument(
         "--only", metavar="KIND", action="append", choices=list(KINDS), help="these faults alone"
     )
@@ -43,8 +46,6 @@ def main() -> int:
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build/dev/bin")
     parser.add_argument("--logs", type=pathlib.Path, default=ROOT / "build/logs/chaos")
     options = parser.parse_args()
-    if options.minutes <= 0:
-        parser.error("--minutes: more than 0")
     seed = random.randrange(MOST_SEED) if options.seed is None else options.seed
     kinds = tuple(options.only or KINDS)
     if options.list:

@@ -58,6 +58,7 @@ from lab.harness import (
 )
 from lab.load import application_of, run_load
 from lab.mount import why_not
+from lab.numbers import above_zero
 from lab.report import Json, Row, table, write_json
 
 BUSY = 0.6
@@ -225,7 +226,7 @@ def main() -> int:
     )
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=above_zero,
         default=8,
         help="length of each of the first two phases (default 8)",
     )

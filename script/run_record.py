@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
+import hashlib
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +28,7 @@ from lab import interpreter
 
 interpreter.with_packages()
 
+from lab.files import write_whole
 from lab.harness import Problem, busy_share, machine_settings, run_main
 from lab.record.benchmarks import MOST_MINUTES, SET, Entry
 from lab.record.passages import rewritten, table_text
@@ -62,6 +65,7 @@ class Plan:
     work: pathlib.Path  # the runs
     records: pathlib.Path
     commit: str
+    programs: str  # a digest of all
     quick: bool
     anyway: bool
 
@@ -74,12 +78,18 @@ class Plan:
 
 def facts_of(plan: Plan, entry: Entry, part: int) -> dict[str, Any]:
     """A run with the same facts is not repeated."""
-    return {"commit": plan.commit, "command": entry.command(part, plan.quick)}
+    return {
+        "commit": plan.commit,
+        "programs": plan.programs,
+        "command": entry.command(part, plan.quick),
+    }
 
 
 def is_done(place: pathlib.Path, facts: Mapping[str, Any]) -> bool:
-    file = place / DONE
-    return file.exists() and json.loads(file.read_text()) == facts
+    try:
+        return bool(json.loads((place / DONE).read_text()) == facts)
+    except (OSError, ValueError):  # none, or its write was interrupted
+        return False
 
 
 def run_once(plan: Plan, entry: Entry, turn: int, part: int) -> None:
@@ -102,7 +112,7 @@ def run_once(plan: Plan, entry: Entry, turn: int, part: int) -> None:
         code = wait(process, title)
     if code != 0:
         raise Problem(f"{title} ended with {code}: {reason(place / 'output.txt')}")
-    (place / DONE).write_text(json.dumps(facts) + "\n")
+    write_whole(place / DONE, json.dumps(facts) + "\n")
 
 
 def reason(output: pathlib.Path) -> str:
@@ -203,6 +213,10 @@ def is_measured(plan: Plan, entry: Entry) -> bool:
     except (Problem, RecordError) as problem:
         print(f"left out: {problem}", file=sys.stderr, flush=True)
         return False
+    except Exception:  # a fault of a summary; the others have hours of their own
+        print(f"left out: {entry.name}", file=sys.stderr)
+        traceback.print_exc()
+        return False
     return True
 
 
@@ -268,16 +282,28 @@ def option_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def digest_of(binaries: pathlib.Path) -> str:
+    """Changes with any of the programs: others at the same commit are measured anew."""
+    digest = hashlib.sha256()
+    for file in sorted(binaries.glob("*")):
+        if os.access(file, os.X_OK) and file.is_file():
+            with file.open("rb") as content:
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+    return digest.hexdigest()
+
+
 def plan_of(options: argparse.Namespace) -> Plan:
     if options.bin is None:
         for name in ("bootstrap", "build_release"):
             subprocess.run([str(ROOT / "script" / name)], check=True)
     work = options.out.resolve() / ("record-quick" if options.quick else "record")
+    binaries = (options.bin or ROOT / "build/release/bin").resolve()
     return Plan(
-        (options.bin or ROOT / "build/release/bin").resolve(),
+        binaries,
         work,
         work / "records" if options.quick else ROOT / FOLDER,
         measured_commit(not options.quick),
+        digest_of(binaries),
         options.quick,
         options.anyway,
     )

@@ -230,7 +230,3 @@ def check_counts(stages: int, counts: Sequence[int]) -> None:
             f"--aggregators {wrong[0]}: there must be 1 to {MOST_AGGREGATORS}, each a process, and "
             f"for each of them one of the {stages} stages"
         )
-
-
-def bad_network() -> Problem:
-    return Problem("--delay-us must not be negative, and --gbit must be more than 0")

@@ -22,6 +22,7 @@ from bench.control.control_cycles_site import CAPACITY, DEADLINE, LEASE, PER_JOB
 from bench.control.control_cycles_targets import check, reasons
 from lab import plot
 from lab.harness import Problem, Programs, machine_settings
+from lab.numbers import one_or_more, zero_or_more
 from lab.report import Json, Row, print_settings, table, write_json
 from lab.rounds import Rounds, medians
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -251,9 +252,14 @@ def measure(bench: Bench, cases: Sequence[Case], runs: int) -> list[Row]:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench control")
     FULL.add_options(parser, QUICK)
-    parser.add_argument("--stages", type=int, nargs="+", help="only rows with so many stages")
     parser.add_argument(
-        "--aggregators", type=int, nargs="+", help="only rows with so many aggregators; 0: flat"
+        "--stages", type=one_or_more, nargs="+", help="only rows with so many stages"
+    )
+    parser.add_argument(
+        "--aggregators",
+        type=zero_or_more,
+        nargs="+",
+        help="only rows with so many aggregators; 0: flat",
     )
     parser.add_argument("--cycle", choices=CYCLES, help="only such rows")
     parser.add_argument("--transport", nargs="+", choices=TRANSPORTS, help="only such rows")

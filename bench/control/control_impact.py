@@ -36,6 +36,7 @@ from lab.harness import (
 )
 from lab.load import check_errors, run_load
 from lab.mount import require_mounts
+from lab.numbers import one_or_more
 from lab.points import bins
 from lab.report import Row, print_settings, size_name, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -267,7 +268,7 @@ def smooth(points: Sequence[tuple[float, float]], bins: int = 5) -> list[tuple[f
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench control_impact")
     parser.add_argument(
-        "--runs", type=int, help="of each control, interleaved (default 3; 1 with --quick)"
+        "--runs", type=one_or_more, help="of each control, interleaved (default 3; 1 with --quick)"
     )
     parser.add_argument("--controls", nargs="+", choices=CONTROLS, default=list(CONTROLS))
     parser.add_argument(

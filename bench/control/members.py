@@ -30,6 +30,7 @@ from bench.control.control_cycles_site import (
     settled,
 )
 from lab.harness import Problem, Program, Programs, machine_settings, median
+from lab.numbers import one_or_more
 from lab.report import Json, Row, print_settings, table, write_json
 from lab.rounds import Rounds
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -280,9 +281,9 @@ def summary(kind: str, processes: int, stages: int, runs: Sequence[Row]) -> Row:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench members")
     FULL.add_options(parser, QUICK)
-    parser.add_argument("--members", type=int, nargs="+", default=list(MEMBERS))
-    parser.add_argument("--stages", type=int, help=f"(default: {STAGES})")
-    parser.add_argument("--times", type=int, default=5, help="so often each one is killed")
+    parser.add_argument("--members", type=one_or_more, nargs="+", default=list(MEMBERS))
+    parser.add_argument("--stages", type=one_or_more, help=f"(default: {STAGES})")
+    parser.add_argument("--times", type=one_or_more, default=5, help="so often each one is killed")
     return parser
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from lab import etcd, plot
 from lab.harness import Problem, Program, Programs, machine_settings, median
+from lab.numbers import one_or_more
 from lab.report import Row, print_settings, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_most
@@ -278,7 +279,9 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench takeover")
     parser.add_argument("--stores", nargs="+", choices=STORES, help="only these stores")
-    parser.add_argument("--kills", type=int, help="how often the leader is killed (default 100)")
+    parser.add_argument(
+        "--kills", type=one_or_more, help="how often the leader is killed (default 100)"
+    )
     return parser
 
 

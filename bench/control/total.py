@@ -27,7 +27,8 @@ from bench.control.total_run import SETTLED, Outcome, Times, measure
 from bench.control.total_steps import BACK_WITHIN, SCENARIOS, SEED, Track, check, run_scenario
 from bench.control.total_steps import COLUMNS as STEP_COLUMNS
 from lab import plot
-from lab.harness import machine_settings, require_programs
+from lab.harness import Problem, machine_settings, require_programs
+from lab.numbers import above_zero
 from lab.report import Row, print_settings, size_name, table, write_json
 from lab.scripted_load import WARM_UP
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -84,17 +85,25 @@ def quick_cases() -> list[Case]:
     ]
 
 
+def pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"'{text}': {error}") from None
+
+
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench total")
     parser.add_argument(
         "--rows",
+        type=pattern,
         default="",
         metavar="REGEX",
         help="only cases whose title matches, such as '^2 of 4, striped, write 1 MiB, 1:1'",
     )
     parser.add_argument(
         "--periods",
-        type=float,
+        type=above_zero,
         nargs="*",
         metavar="MS",
         help="of the coordinator (default 200 50 10); none: only local sharing, which needs no "
@@ -254,6 +263,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         for case in (quick_cases() if quick else all_cases())
         if re.search(options.rows, case.title())
     ]
+    if "rows" in options.parts and not cases:
+        raise Problem(f"--rows: no case has a title with '{options.rows.pattern}'")
     settings = settings_of(quick, cases, periods, times)
     print_settings(settings)
     found: dict[str, object] = {"settings": settings}

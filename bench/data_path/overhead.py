@@ -20,6 +20,7 @@ from lab.file_systems import DIRECT, FILE_SYSTEMS
 from lab.harness import Programs, machine_settings, median, require_programs
 from lab.load import Application, quantile_us, run_load
 from lab.meter import CpuMeter
+from lab.numbers import above_zero, one_or_more
 from lab.report import Row, print_settings, result_name, size_name, table, write_json
 
 if TYPE_CHECKING:
@@ -364,12 +365,12 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench overhead")
     parser.add_argument(
-        "--runs", type=int, help=f"interleaved runs of each case (default {FULL.runs})"
+        "--runs", type=one_or_more, help=f"interleaved runs of each case (default {FULL.runs})"
     )
     parser.add_argument(
-        "--seconds", type=float, help=f"measured in each run (default {FULL.seconds:g})"
+        "--seconds", type=above_zero, help=f"measured in each run (default {FULL.seconds:g})"
     )
-    parser.add_argument("--sizes", type=int, nargs="+", help="bytes of a request")
+    parser.add_argument("--sizes", type=one_or_more, nargs="+", help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=OPS)
     parser.add_argument(
         "--parts",

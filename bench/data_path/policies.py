@@ -17,6 +17,7 @@ from bench.data_path.overhead import Bench, Case, Plan
 from lab import plot
 from lab.cluster import Front
 from lab.harness import Programs, machine_settings, median
+from lab.numbers import above_zero, one_or_more
 from lab.points import beside
 from lab.report import Row, print_settings, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -132,12 +133,12 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench policies")
     parser.add_argument(
         "--runs",
-        type=int,
+        type=one_or_more,
         help=f"rounds of each case (default {FULL.runs}; {QUICK.runs} with --quick)",
     )
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=above_zero,
         help=f"length of each run (default {FULL.seconds:g}; {QUICK.seconds:g} with --quick)",
     )
     return parser

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from lab.cluster import Cluster, Front
 from lab.harness import MIB, Problem, Program, Programs, machine_settings
 from lab.load import Application, line_time, run_begins, run_load
+from lab.numbers import one_or_more
 from lab.report import Json, Row, print_settings, table, write_json
 from lab.status import read_status
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -274,7 +275,9 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
     parser.add_argument("--protocols", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS))
     parser.add_argument(
-        "--times", type=int, help=f"hand-overs (default {TIMES}; {QUICK_TIMES} with --quick)"
+        "--times",
+        type=one_or_more,
+        help=f"hand-overs (default {TIMES}; {QUICK_TIMES} with --quick)",
     )
     return parser
 

@@ -23,6 +23,7 @@ from lab import plot
 from lab.cluster import Cluster
 from lab.harness import Problem, Program, Programs, machine_settings
 from lab.load import Application, check_errors, quantile_us, run_load
+from lab.numbers import one_or_more
 from lab.report import Row, print_settings, table, write_json
 from lab.rounds import Facts, Rounds, medians
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -208,7 +209,7 @@ def figure(sites: Sequence[Row], reads: Sequence[Row], caption: str) -> Figure:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench insight")
     FULL.add_options(parser, QUICK)
-    parser.add_argument("--proxies", type=int, help=f"of the site (default {SITE.proxies})")
+    parser.add_argument("--proxies", type=one_or_more, help=f"of the site (default {SITE.proxies})")
     return parser
 
 

@@ -17,6 +17,7 @@ from bench.mounts.two_jobs import DEVICE, TOLERANCE, WANTED, WEIGHTS, Outcome, S
 from lab import plot, targets
 from lab.harness import MIB, Problem, machine_settings
 from lab.mount import require_mounts
+from lab.numbers import above_zero, one_or_more
 from lab.report import Row, print_settings, table, write_json
 
 if TYPE_CHECKING:
@@ -275,15 +276,17 @@ def option_parser() -> argparse.ArgumentParser:
         "root, /dev/fuse and fio.",
     )
     parser.add_argument(
-        "--seconds", type=float, help="length of each run of a pattern (default 20; 4 with --quick)"
+        "--seconds",
+        type=above_zero,
+        help="length of each run of a pattern (default 20; 4 with --quick)",
     )
     parser.add_argument(
         "--scale",
-        type=float,
+        type=above_zero,
         help="of the amounts of WRF, mpiBLAST and S3D, of which 1 is 1,000, 2,048 and 2,048 MiB "
         "for each application (default 1; 0.25 with --quick)",
     )
-    parser.add_argument("--processes", type=int, nargs="+", help="of each application")
+    parser.add_argument("--processes", type=one_or_more, nargs="+", help="of each application")
     parser.add_argument("--mounts", type=int, nargs="+", choices=[1, 2], default=[1, 2])
     parser.add_argument(
         "--profiles", nargs="+", choices=known, default=[], metavar="NAME", help=", ".join(known)

@@ -24,8 +24,8 @@ from bench.mounts.fuse_loads import (
     write_files,
 )
 from lab import plot, targets
-from lab.harness import Program, machine_settings
-from lab.mount import in_prefix, is_mounted, require_mounts
+from lab.harness import Program, Programs, machine_settings
+from lab.mount import in_prefix, mounted, require_mounts
 from lab.report import Row, print_settings, table, write_json
 from lab.rounds import Rounds
 
@@ -116,13 +116,11 @@ class Mounts:
         if path == "below":
             yield self.below, None
             return
-        program = Program(self.command(path, cached), self.scratch / f"{path}.log", self.scratch)
-        try:
-            program.wait_until(lambda: is_mounted(self.place), "mounted")
+        with (
+            Programs(self.binaries, self.scratch) as programs,
+            mounted(programs, path, self.command(path, cached), self.place) as program,
+        ):
             yield self.place, program
-        finally:
-            subprocess.run(["fusermount3", "-u", str(self.place)], check=True)
-            program.stop()
 
     def lay_out(self, jobs: int) -> None:
         write_files(self.below, jobs)

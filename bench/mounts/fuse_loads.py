@@ -6,13 +6,14 @@ import contextlib
 import itertools
 import os
 import pathlib
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from typing import Protocol
 
 from bench.mounts import fio_output
-from lab.harness import Program, median
+from lab.harness import Problem, Program, median
 from lab.report import Json, Row, size_name
 
 Load = tuple[str, int, int]  # what fio calls it, the size of a request, jobs
@@ -31,6 +32,7 @@ NAMES = ["create", "stat", "unlink"]
 NUMBERS = ["mib_per_s", "ops_per_s", "p99_us", "cpu_s_per_gib"]
 TOTAL = 256 << 20  # bytes of all files of a load
 PATIENCE = 120.0
+NO_DIRECT_IO = ["does not support direct=1", "error=Invalid argument"]  # as fio says it
 
 
 class Source(Protocol):
@@ -76,10 +78,22 @@ def fio(directory: pathlib.Path, load: Load, seconds: float) -> fio_output.Numbe
         "--group_reporting",
         "--output-format=json",
     ]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=seconds + PATIENCE
-    )
-    return fio_output.numbers(done.stdout) if done.returncode == 0 else None
+    # A session of its own: with one process for each job, all of them have to end.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=seconds + PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise Problem(f"fio did not end: {' '.join(command)}") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode == 0:
+        return fio_output.numbers(output)
+    if any(text in output + errors for text in NO_DIRECT_IO):
+        return None
+    raise Problem(f"fio ended with {process.returncode}: {(output + errors)[-500:].strip()}")
 
 
 def fio_beside(
@@ -128,6 +142,8 @@ def data_rows(source: Source, load: Load, runs: int, seconds: float) -> list[Row
             seen[path].append(result)
     rows: list[Json] = []
     for path, results in seen.items():
+        if results and len(results) < runs:
+            raise Problem(f"{path} refused direct I/O in {runs - len(results)} of {runs} runs")
         row: Json = {
             "backend": source.backend,
             "op": op,

@@ -19,6 +19,7 @@ from lab import ior, plot, targets
 from lab.harness import MIB, Problem, machine_settings
 from lab.mount import require_mounts
 from lab.mpi import mpi_command
+from lab.numbers import one_or_more
 from lab.report import Row, print_settings, table, write_json
 
 if TYPE_CHECKING:
@@ -174,9 +175,11 @@ def option_parser() -> argparse.ArgumentParser:
         f"root, /dev/fuse, mpirun, and {ior.PREFIX}, where bin/ior and bin/mdtest are.",
     )
     parser.add_argument(
-        "--processes", type=int, help=f"of each application (default {FULL.processes})"
+        "--processes", type=one_or_more, help=f"of each application (default {FULL.processes})"
     )
-    parser.add_argument("--servers", type=int, default=1, help="with a proxy each (default 1)")
+    parser.add_argument(
+        "--servers", type=one_or_more, default=1, help="with a proxy each (default 1)"
+    )
     parser.add_argument("--mounts", type=int, choices=[1, 2], default=1)
     return parser
 

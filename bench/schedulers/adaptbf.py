@@ -51,6 +51,7 @@ from lab import plot
 from lab.cluster import Cluster
 from lab.harness import Programs, machine_settings
 from lab.load import Application, check_errors, run_load
+from lab.numbers import above_zero, one_or_more
 from lab.report import Row, print_settings, size_name, table, write_json
 from lab.status import StatusRecorder
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -215,11 +216,14 @@ def option_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--scale",
-        type=float,
+        type=above_zero,
         help=f"divisor of all times and amounts (default {SCALE:g}; {QUICK_SCALE:g} with --quick)",
     )
     parser.add_argument(
-        "--runs", type=int, default=1, help="runs of each experiment and control (default 1)"
+        "--runs",
+        type=one_or_more,
+        default=1,
+        help="runs of each experiment and control (default 1)",
     )
     return parser
 

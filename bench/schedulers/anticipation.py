@@ -19,6 +19,7 @@ from lab.cluster import Cluster, Front
 from lab.harness import Problem, Programs, machine_settings, median
 from lab.load import Application, application_of, run_load
 from lab.report import Json, Row, print_settings, size_name, table, write_json
+from lab.rounds import Rounds
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import not_measured, verdict
 
@@ -52,6 +53,7 @@ THINK_TIMES = {
 MIB_PER_S = 200
 PER_REQUEST_US = 250
 DEPTH = 16
+ROUNDS, QUICK_ROUNDS = Rounds(20.0, 3), Rounds(4.0, 1)  # of real servers
 # What the proxy learns, with anticipation, takes about a thousand requests of all applications.
 WARM_UP_REQUESTS = 2400
 LEAST_WARM_UP = 4.0
@@ -140,15 +142,7 @@ def percent(text: str) -> float:
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench anticipation")
-    parser.add_argument(
-        "--seconds", type=float, default=20.0, help="measured time of each real run (default 20)"
-    )
-    parser.add_argument(
-        "--runs",
-        type=int,
-        default=3,
-        help="real runs of each case; the result is their median (default 3)",
-    )
+    ROUNDS.add_options(parser, QUICK_ROUNDS)
     parser.add_argument(
         "--max-loss",
         type=percent,
@@ -307,9 +301,9 @@ def shown(rows: Sequence[Row]) -> list[Row]:
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    seconds, runs, cases = (
-        (4.0, 1, QUICK) if quick else (options.seconds, options.runs, FULL + STRIPED)
-    )
+    rounds = (QUICK_ROUNDS if quick else ROUNDS).asked(options)
+    seconds, runs = rounds.seconds, rounds.runs
+    cases = QUICK if quick else FULL + STRIPED
     max_loss, policies = options.max_loss, schedulers(options.max_loss)
     settings = machine_settings() | {
         "quick": quick,

@@ -239,8 +239,9 @@ def site(
     scheduler: tuple[str, Mapping[str, object]],
 ) -> Iterator[Site]:
     with contextlib.ExitStack() as stack:
+        shutil.rmtree(work, ignore_errors=True)  # of a run that was interrupted
         below = work / "below"
-        below.mkdir(parents=True, exist_ok=True)
+        below.mkdir(parents=True)
         devices = stack.enter_context(Programs(binaries, work))
         _, device = stack.enter_context(directory_mounted(devices, "device", DEVICE, below))
         programs = stack.enter_context(Programs(binaries, work / "site"))

@@ -15,6 +15,7 @@ from lab import plot
 from lab.cluster import Cluster, Depth, Front
 from lab.harness import Programs, machine_settings, median
 from lab.load import Application, Burst, application_of, check_errors, late_requests, run_load
+from lab.numbers import above_zero, one_or_more
 from lab.points import tail
 from lab.report import Json, Row, print_settings, table, write_json
 from lab.status import read_status, virtual_pfs_of
@@ -184,11 +185,11 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench edf")
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=above_zero,
         help=f"length of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)",
     )
     parser.add_argument(
-        "--runs", type=int, default=1, help="interleaved runs of each policy (default 1)"
+        "--runs", type=one_or_more, default=1, help="interleaved runs of each policy (default 1)"
     )
     return parser
 

@@ -20,6 +20,7 @@ from lab.cluster import Cluster, Depth, Front
 from lab.file_systems import FILE_SYSTEMS
 from lab.harness import Programs, machine_settings, median, require_programs
 from lab.load import Application, application_of, run_load
+from lab.numbers import above_zero, one_or_more
 from lab.report import Json, Row, print_settings, result_name, size_name, table, write_json
 
 if TYPE_CHECKING:
@@ -192,15 +193,20 @@ def quick_plan() -> Plan:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench sharing")
     parser.add_argument(
-        "--seconds", type=float, default=60.0, help="measured time of each run (default 60)"
+        "--seconds", type=above_zero, default=60.0, help="measured time of each run (default 60)"
     )
     parser.add_argument(
-        "--runs", type=int, default=1, help="runs of each case, interleaved with fifo (default 1)"
+        "--runs",
+        type=one_or_more,
+        default=1,
+        help="runs of each case, interleaved with fifo (default 1)",
     )
-    parser.add_argument("--servers", type=int, nargs="+", default=SERVERS)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes of a request")
+    parser.add_argument("--servers", type=one_or_more, nargs="+", default=SERVERS)
+    parser.add_argument(
+        "--sizes", type=one_or_more, nargs="+", default=SIZES, help="bytes of a request"
+    )
     parser.add_argument("--ops", nargs="+", choices=READ_PERCENT, default=list(READ_PERCENT))
-    parser.add_argument("--weights", type=int, nargs="+", default=WEIGHTS)
+    parser.add_argument("--weights", type=one_or_more, nargs="+", default=WEIGHTS)
     parser.add_argument("--protocol", choices=FILE_SYSTEMS, default="orangefs")
     return parser
 

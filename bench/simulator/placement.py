@@ -14,7 +14,7 @@ import json
 import math
 import pathlib
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.simulator.placement_cases import (
@@ -26,6 +26,8 @@ from bench.simulator.placement_cases import (
     Mode,
     Settings,
     cases_of,
+    replicas,
+    rules,
 )
 from bench.simulator.placement_figures import draw
 from bench.simulator.placement_findings import COLUMNS as FINDING_COLUMNS
@@ -33,9 +35,11 @@ from bench.simulator.placement_findings import findings
 from bench.simulator.placement_rows import NAMES
 from lab import plot
 from lab.harness import Problem, machine_settings
+from lab.numbers import not_negative, one_or_more, zero_or_more
 from lab.report import Json, Row, print_settings, table, write_json
 
 PROGRAM = "vpfs-bench-placement"
+Number = Callable[[str], float]
 FIGURES = [6, 7, 8, 9, 10]
 FULL, QUICK = Settings(seeds=3), Settings(seeds=1)
 AT_ONCE = 16  # cases that one process gets
@@ -165,7 +169,7 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench placement")
     chosen = Settings()
 
-    def number(name: str, default: int | None, text: str, kind: type = int) -> None:
+    def number(name: str, default: int | None, text: str, kind: Number = zero_or_more) -> None:
         parser.add_argument(name, type=kind, default=default, help=f"{text} (default {default})")
 
     parser.add_argument(
@@ -184,7 +188,9 @@ def option_parser() -> argparse.ArgumentParser:
         "rates of messages never rise, with study-3 those of messages and remote hits (default: "
         "all; figures 8 and 9: max-min and study)",
     )
-    parser.add_argument("--seeds", type=int, help="means of so many runs (default: 3, quick: 1)")
+    parser.add_argument(
+        "--seeds", type=one_or_more, help="means of so many runs (default: 3, quick: 1)"
+    )
     parser.add_argument(
         "--networks",
         nargs="+",
@@ -204,7 +210,9 @@ def option_parser() -> argparse.ArgumentParser:
         "of a task in a communication of figures 8 to 10; more are bundled",
     )
     number("--task-mean", chosen.task_mean, "tasks of an application of figures 8 to 10")
-    number("--arrivals", None, "ms between two applications of figures 8 to 10; else 1", float)
+    number(
+        "--arrivals", None, "ms between two applications of figures 8 to 10; else 1", not_negative
+    )
     parser.add_argument(
         "--locality",
         choices=["node", "share", "whole"],
@@ -219,7 +227,7 @@ def option_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--replicas",
-        type=int,
+        type=zero_or_more,
         help="of a write to a central server (default 1, in the modes of the study 0)",
     )
     parser.add_argument(
@@ -233,7 +241,9 @@ def option_parser() -> argparse.ArgumentParser:
         help="JSON file: a row for each of compute, communicate, read and write, with the weights "
         "of these and of the end as the next block, for the application of figures 6 and 7",
     )
-    parser.add_argument("--jobs", type=int, default=2, help="runs at the same time (default 2)")
+    parser.add_argument(
+        "--jobs", type=one_or_more, default=2, help="runs at the same time (default 2)"
+    )
     return parser
 
 
@@ -297,9 +307,14 @@ def describe(settings: Settings) -> dict[str, object]:
         + (", or a matrix of its own" if settings.transitions else ""),
         "workloads": f"{settings.applications} applications, {settings.task_mean} tasks in the "
         f"mean, exponential; {settings.arrivals_ms:g} ms apart",
-        "networks, one application": ONE_NETWORKS,
+        "networks, one application": {name: ONE_NETWORKS[name] for name in settings.networks},
         "networks, many": MANY_NETWORKS,
-    }
+        "rules": {
+            mode.name: rules(settings, mode) | {"replicas": replicas(settings, mode)}
+            for mode in MODES.values()
+        },
+        "devices of STG-64": "one for each task" if settings.full_stg else 64,
+    } | ({"transitions": settings.transitions} if settings.transitions else {})
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:

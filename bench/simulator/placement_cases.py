@@ -106,7 +106,6 @@ class Case:
 
     def config(self, settings: Settings, mode: Mode, seed: int) -> dict[str, object]:
         networks = MANY_NETWORKS if self.many else ONE_NETWORKS
-        replicas = 0 if mode.is_study else 1
         found: dict[str, object] = {
             "network": {
                 "kind": self.network,
@@ -117,7 +116,7 @@ class Case:
             "rates": mode.rates,
             "rules": rules(settings, mode),
             "san": self.san,
-            "replicas": replicas if settings.replicas is None else settings.replicas,
+            "replicas": replicas(settings, mode),
             "access": self.access,
             "seed": seed,
         }
@@ -132,6 +131,13 @@ class Case:
         if devices == STG[-1] and settings.full_stg:
             devices = tasks
         return found | {"stg": devices, "profile": profile(settings, self, devices)}
+
+
+def replicas(settings: Settings, mode: Mode) -> int:
+    """How often a central write is repeated elsewhere."""
+    if settings.replicas is not None:
+        return settings.replicas
+    return 0 if mode.is_study else 1
 
 
 def rules(settings: Settings, mode: Mode) -> dict[str, object]:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import pathlib
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench.simulator.scale_site import REQUEST, WEIGHTS, Job, entitled, jobs_of
 from lab import plot
-from lab.harness import Problem, machine_settings
+from lab.harness import Problem, Programs, machine_settings
 from lab.load import seconds
+from lab.numbers import one_or_more
 from lab.report import Json, Row, print_settings, size_name, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_most
@@ -219,24 +220,23 @@ def fairness(case: Case, jobs: Sequence[Job], rates: Mapping[str, float]) -> dic
     }
 
 
-def run_case(binaries: pathlib.Path, work: pathlib.Path, case: Case, length: float) -> Row:
+def run_case(programs: Programs, case: Case, length: float) -> Row:
     length += AWAY if case.away else 0.0
     jobs = jobs_of(case.servers)
-    folder = work / case.title().replace(" ", "-").replace(",", "")
+    name = case.title().replace(" ", "-").replace(",", "")
+    folder = programs.work / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "proxy.yaml").write_text(json.dumps(proxy_config(case), indent=1))
     (folder / "scenario.yaml").write_text(
         json.dumps(scenario(case, "proxy.yaml", jobs, length), indent=1)
     )
-    done = subprocess.run(
-        [binaries / "vpfs-sim", folder / "scenario.yaml", "--json", folder / "result.json"],
-        capture_output=True,
-        text=True,
-        check=False,
+    simulator = programs.start(
+        name, "vpfs-sim", f"{folder}/scenario.yaml", "--json", f"{folder}/result.json"
     )
-    summary = SUMMARY.search(done.stderr)
-    if done.returncode != 0 or summary is None:
-        raise Problem(f"vpfs-sim ended with {done.returncode}:\n{done.stderr}")
+    code = simulator.wait()
+    summary = SUMMARY.search(simulator.log.read_text())
+    if code != 0 or summary is None:
+        raise Problem(f"vpfs-sim ended with {code}:\n{simulator.last_lines()}")
     (result,) = json.loads((folder / "result.json").read_text())
     courses = {entry["name"]: entry["course_mib_per_s"] for entry in result["applications"]}
     at = change(case, length)
@@ -329,10 +329,12 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--servers",
         nargs="+",
-        type=int,
+        type=one_or_more,
         help=f"sizes of sites, multiples of ten (default {FULL.servers})",
     )
-    parser.add_argument("--jobs", type=int, default=2, help="runs at the same time (default 2)")
+    parser.add_argument(
+        "--jobs", type=one_or_more, default=2, help="runs at the same time (default 2)"
+    )
     return parser
 
 
@@ -356,11 +358,14 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "runs at the same time": options.jobs,
     }
     print_settings(settings)
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        futures = [
-            pool.submit(run_case, binaries, out / "scale", case, plan.seconds)
-            for case in plan.cases()
-        ]
+    with (
+        concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
+        Programs(binaries, out / "scale") as programs,
+        contextlib.ExitStack() as cleanup,
+    ):
+        # After an error, what has not begun does not begin, and what runs is stopped.
+        cleanup.callback(pool.shutdown, wait=False, cancel_futures=True)
+        futures = [pool.submit(run_case, programs, case, plan.seconds) for case in plan.cases()]
         rows = []
         for case, future in zip(plan.cases(), futures):
             rows.append(future.result())

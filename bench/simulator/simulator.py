@@ -18,6 +18,7 @@ from lab import plot
 from lab.cluster import Cluster, Depth, Front
 from lab.harness import Problem, Programs, machine_settings, median
 from lab.load import Application, application_of, check_errors, run_load, seconds
+from lab.numbers import above_zero, one_or_more
 from lab.report import Row, print_settings, size_name, table, write_json
 from lab.status import read_status, virtual_pfs_of
 from lab.targets import COLUMNS as TARGET_COLUMNS
@@ -244,12 +245,12 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench simulator")
     parser.add_argument(
         "--runs",
-        type=int,
+        type=one_or_more,
         help=f"runs of each case (default {FULL.runs}; {QUICK.runs} with --quick)",
     )
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=above_zero,
         help=f"length of each run (default {FULL.seconds:g}; {QUICK.seconds:g} with --quick)",
     )
     parser.add_argument(

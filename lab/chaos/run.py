@@ -133,7 +133,9 @@ class Run:
             faults = Faults(self._site, self._network, rules, self._checks.violated)
             last = self._faults(faults, watch, rules)
             self._come_back(watch, last)
+            self._look_at_programs(watch, rules)
             rules.stop()
+            self._look_at_programs(watch, rules)
             self._compare_rules(rules)
             self._compare_resources(before)
         finally:

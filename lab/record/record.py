@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import pathlib
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from lab.files import write_whole
 
 Cell = str | float | list[float] | None
 Row = dict[str, Cell]
@@ -59,9 +62,8 @@ class Record:
         tables = fields.pop("tables")
         texts = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in fields.items()]
         texts.append(' "tables": {\n' + ",\n".join(table_texts(tables)) + "\n }")
-        folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self.record}.json"
-        file.write_text("{\n" + ",\n".join(texts) + "\n}\n")
+        write_whole(file, "{\n" + ",\n".join(texts) + "\n}\n")
         return file
 
 
@@ -105,6 +107,8 @@ def merged_cell(values: Sequence[Cell]) -> Cell:
     numbers = [value for value in values if isinstance(value, (int, float))]
     if not numbers:
         return next((value for value in values if value is not None), None)
+    if len(numbers) < len(values) or not all(map(math.isfinite, numbers)):
+        raise RecordError(f"a number is missing in a round: {list(values)}")
     least, most = min(numbers), max(numbers)
     if least == most:
         return rounded(least)
@@ -116,10 +120,14 @@ def merged(rounds: Sequence[Sequence[Row]]) -> list[Row]:
     labels = [[label_of(row) for row in rows] for rows in rounds]
     if any(each != labels[0] for each in labels):
         raise RecordError("the rounds have different rows")
-    return [
-        {column: merged_cell([row.get(column) for row in rows]) for column in rows[0]}
-        for rows in zip(*rounds)
-    ]
+    return [{column: merged_at(rows, column) for column in rows[0]} for rows in zip(*rounds)]
+
+
+def merged_at(rows: Sequence[Row], column: str) -> Cell:
+    try:
+        return merged_cell([row.get(column) for row in rows])
+    except RecordError as error:
+        raise RecordError(f"'{label_of(rows[0])}; {column}': {error}") from error
 
 
 def figure(number: float) -> str:

@@ -163,8 +163,7 @@ class ComposeTest(unittest.TestCase):
         def plans(*arguments: str) -> list[aggregators.Plan]:
             return aggregators.plans(False, aggregators.option_parser().parse_args(arguments))
 
-        for arguments, text in ((["--aggregators", "0"], "--aggregators 0"), (["--aggregators", "1000"], "1 to 200"), (["--stages", "5", "--aggregators", "6"], "6"),
-                                (["--delay-us", "-1"], "negative"), (["--gbit", "0"], "more than 0"), (["--gbit", "nan"], "more")):
+        for arguments, text in ((["--aggregators", "0"], "--aggregators 0"), (["--aggregators", "1000"], "1 to 200"), (["--stages", "5", "--aggregators", "6"], "6")):
             with self.assertRaisesRegex(Problem, text):
                 plans(*arguments)
         self.assertEqual([plan.same_scale() for plan in plans("--aggregators", "20", "4", "4")], [2500, 2500])

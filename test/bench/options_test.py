@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 from recorded import RECORDED, Option, Recorded  # noqa: E402
 
-from lab import plot  # noqa: E402
+from lab import numbers, plot  # noqa: E402
 from lab.harness import Problem  # noqa: E402
 from lab.plot_style import style  # noqa: E402
 from lab.report import Json  # noqa: E402
@@ -110,6 +110,25 @@ class OptionsTest(unittest.TestCase):
             there = {text for action in actions(name) for text in action.option_strings}
             with self.subTest(name):
                 self.assertEqual(there - known, set())
+
+    def test_numbers_that_make_no_sense_are_refused(self) -> None:
+        for name in BENCHMARKS:
+            for action in actions(name):
+                if action.type not in (int, float, *vars(numbers).values()):
+                    continue
+                for value in ("-1", "nan", "x"):
+                    with (
+                        self.subTest(name, option=action.option_strings[-1], value=value),
+                        contextlib.redirect_stderr(io.StringIO()) as errors,
+                        self.assertRaises(SystemExit),
+                    ):
+                        parser = BENCHMARKS[name].load().option_parser()
+                        parser.parse_args([f"{action.option_strings[-1]}={value}"])
+                    self.assertIn(f"argument {action.option_strings[-1]}: ", errors.getvalue())
+
+    def test_rows_of_totals_that_are_not_there_are_a_problem(self) -> None:
+        with self.assertRaisesRegex(Problem, "--rows: no case has a title with 'no such case'"):
+            self.run_benchmark("total", ["--rows", "no such case"])
 
     def test_cycles_that_no_row_has_are_a_problem_and_no_figure(self) -> None:
         with self.assertRaisesRegex(Problem, "no row"):

@@ -135,6 +135,19 @@ class RecordTest(unittest.TestCase):
         rounds = [[{"case": "a", "jobs": 4, "ratio": ratio, "none": None}] for ratio in (1.0, 3.0, 2.0)]
         self.assertEqual(merged(rounds), [{"case": "a", "jobs": 4, "ratio": [2.0, 1.0, 3.0], "none": None}])
 
+    def test_a_number_that_a_round_lacks_is_an_error_with_its_place(self) -> None:
+        for value in (None, float("nan")):
+            with self.assertRaisesRegex(RecordError, "'a; ratio': a number is missing in a round"):
+                merged([[{"case": "a", "ratio": ratio}] for ratio in (1.0, value, 2.0)])
+
+    def test_a_record_that_cannot_be_written_leaves_the_one_before(self) -> None:
+        record().write(self.folder)
+        with mock.patch.object(pathlib.Path, "replace", side_effect=OSError(28, "No space left on device")):
+            with self.assertRaisesRegex(Problem, "overhead.json cannot be written: No space left"):
+                record(runs=3).write(self.folder)
+        self.assertEqual(load("overhead", self.folder), record())
+        self.assertEqual([file.name for file in self.folder.iterdir()], ["overhead.json"])
+
     def test_rounds_with_different_rows_are_not_merged(self) -> None:
         with self.assertRaisesRegex(RecordError, "different rows"):
             merged([[{"case": "a"}], [{"case": "b"}]])
@@ -221,7 +234,7 @@ class ResumeTest(unittest.TestCase):
 
     def setUp(self) -> None:
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        self.plan = run_record.Plan(folder, folder / "work", folder / "records", "c0ffee00c0ffee", False, False)
+        self.plan = run_record.Plan(folder, folder / "work", folder / "records", "c0ffee00c0ffee", "programs", False, False)
         self.started: list[str] = []
         self.enterContext(contextlib.redirect_stdout(io.StringIO()))
         self.enterContext(contextlib.redirect_stderr(io.StringIO()))
@@ -263,10 +276,11 @@ class ResumeTest(unittest.TestCase):
         for quiet in (0.04, None):
             self.assertTrue(passages.origin(record(busy=quiet)).endswith("2 processors."))
 
-    def test_what_has_ended_is_not_run_again_unless_the_commit_or_the_settings_change(self) -> None:
+    def test_what_has_ended_is_not_run_again_unless_commit_programs_or_settings_change(self) -> None:
         self.assertEqual(len(self.measure()), 4)
         self.assertEqual(self.measure(), [])
         self.assertEqual(self.measure(dataclasses.replace(self.ENTRY, rounds=3)), ["round3-part1", "round3-part2"])
+        self.assertEqual(len(self.measure(programs="other")), 4)
         self.assertEqual(len(self.measure(commit="other")), 4)
         self.assertEqual(len(self.measure(commit="other", quick=True)), 4)
 
@@ -278,6 +292,30 @@ class ResumeTest(unittest.TestCase):
         self.codes = {}
         self.assertEqual(self.measure(), ["round2-part1", "round2-part2"])
         self.assertTrue(self.measured)
+
+    def test_a_round_whose_end_was_half_written_is_run_again(self) -> None:
+        self.measure()
+        (self.plan.place(self.ENTRY, 1, 0) / run_record.DONE).write_text('{"commit": "c0f')
+        self.assertEqual(self.measure(), ["round2-part1"])
+
+    def test_a_summary_that_fails_leaves_out_its_record_alone(self) -> None:
+        entry = dataclasses.replace(self.ENTRY, tables={"events": lambda content: content["nothing"]})
+        self.measure(entry)
+        self.assertFalse(self.measured)
+        self.assertIsNone(load("engine", self.plan.records))
+
+    def test_a_digest_of_programs_changes_with_one_of_them(self) -> None:
+        folder = self.plan.work.parent / "bin"
+        folder.mkdir()
+        for name in ("vpfs-proxy", "vpfs-load"):
+            (folder / name).write_text(name)
+            (folder / name).chmod(0o755)
+        (folder / "notes").write_text("1")
+        before = run_record.digest_of(folder)
+        (folder / "notes").write_text("2")
+        self.assertEqual(run_record.digest_of(folder), before)
+        (folder / "vpfs-load").write_text("another")
+        self.assertNotEqual(run_record.digest_of(folder), before)
 
     def test_the_reason_of_a_failure_is_what_the_benchmark_says_last_of_itself(self) -> None:
         output = self.plan.work.parent / "output.txt"

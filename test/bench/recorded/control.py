@@ -166,7 +166,6 @@ TOTAL = Recorded(
     [
         ["--periods"],
         ["--periods", "--parts", "steps"],
-        ["--rows", "no such case"],
         ["--rows", f"^{all_cases()[0].title()}$", "--periods", "20"],
     ],
     rows=lambda content: [*content.get("rows", []), *content.get("steps", [])],

@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 
 from bench.simulator import scale, simulator
+from lab.harness import Programs
 from lab.report import Json, Row
 from recorded.samples import Option, Recorded, field, sample, samples
 
@@ -29,7 +30,7 @@ SIMULATOR = Recorded(
 )
 
 
-def row_of_scale(_: pathlib.Path, __: pathlib.Path, case: scale.Case, ___: float) -> Row:
+def row_of_scale(_: Programs, case: scale.Case, __: float) -> Row:
     away = (
         samples(["away_jain", "away_worst_ratio", "away_idle_percent"], case)
         if case.away
