@@ -26,8 +26,8 @@ MAGIC = 0xCABF
 
 
 def message(tag: int, payload: bytes) -> bytes:
-    """A message of OrangeFS that passes at once."""
-    return struct.pack("<IIQQ", MAGIC, 1, tag, len(payload)) + payload
+    """A request of OrangeFS that passes at once."""
+    return struct.pack("<IIQQ", MAGIC, 2, tag, len(payload)) + payload
 
 
 class Manager:

@@ -132,8 +132,12 @@ def crash(process: subprocess.Popen[bytes], how: int = signal.SIGKILL) -> None:
 
 
 # The messages of the protocols that pass at once: a client's question, and the server's answer.
-def orangefs_message(number: int, payload: bytes) -> bytes:
-    return struct.pack("<IIQQ", 0xCABF, 1, number, len(payload)) + payload
+def orangefs_message(number: int, payload: bytes, mode: int = 1) -> bytes:
+    return struct.pack("<IIQQ", 0xCABF, mode, number, len(payload)) + payload
+
+
+def orangefs_request(number: int, payload: bytes) -> bytes:
+    return orangefs_message(number, payload, mode=2)
 
 
 def beegfs_message(number: int, payload: bytes, kind: int = 2021) -> bytes:
@@ -145,7 +149,11 @@ def beegfs_message(number: int, payload: bytes, kind: int = 2021) -> bytes:
     )
 
 
-PROTOCOLS = {"orangefs": (24, orangefs_message), "beegfs": (40, beegfs_message)}
+# The header, a question, an answer, and the most that a question has behind its first 16 bytes.
+PROTOCOLS = {
+    "orangefs": (24, orangefs_request, orangefs_message, 16_000),
+    "beegfs": (40, beegfs_message, beegfs_message, 1 << 24),
+}
 
 
 def receive(peer: socket.socket, size: int) -> bytes:
@@ -171,7 +179,7 @@ class Script:
     """
 
     def __init__(self, protocol: str) -> None:
-        self.header, self.message = PROTOCOLS[protocol]
+        self.header, self.asking, self.answering, self.most = PROTOCOLS[protocol]
 
     @staticmethod
     def filling(client: int, number: int, salt: int, size: int) -> bytes:
@@ -179,12 +187,15 @@ class Script:
         return (seed * (size // len(seed) + 1))[:size]
 
     def question(self, client: int, number: int, size: int) -> bytes:
-        return self.message(
-            number, struct.pack("<QQ", client, size) + self.filling(client, number, 1, size)
-        )
+        filling = self.filling(client, number, 1, self.asked(size))
+        return self.asking(number, struct.pack("<QQ", client, size) + filling)
+
+    def asked(self, size: int) -> int:
+        """What the question for an answer of this size has itself."""
+        return min(size, self.most)
 
     def answer(self, client: int, number: int, size: int) -> bytes:
-        return self.message(number, self.filling(client, number, 2, size))
+        return self.answering(number, self.filling(client, number, 2, size))
 
 
 class Upstream:
@@ -232,11 +243,11 @@ class Upstream:
                 raise WrongBytes(
                     f"the server got question {number} of client {client} behind {last}"
                 )
-            body = receive(peer, size)
+            body = receive(peer, script.asked(size))
             whole = script.question(client, number, size)
             if (head + body) != whole[: len(head) + len(body)]:
                 raise WrongBytes(f"question {number} of client {client} is damaged")
-            if len(body) < size:
+            if len(body) < script.asked(size):
                 return
             last = (client, number)
             while self.stall.is_set():
