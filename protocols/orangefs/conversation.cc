@@ -86,13 +86,20 @@ Step OrangefsConversation::client_message(const BmiHeader& header,
 Step OrangefsConversation::client_data(const BmiHeader& header) {
   Operation* const operation = operations_.find(header.tag);
   const bool is_write = operation != nullptr && operation->io_type == IoType::write;
-  if (is_write && operation->phase == Phase::forgotten) return forward(header);
-  if (!is_write || operation->phase != Phase::write_flow) {
+  const bool comes_late = is_write && operation->phase == Phase::forgotten;
+  if (!comes_late && (!is_write || operation->phase != Phase::write_flow)) {
     return lost(fmt::format("data under tag {}, which belong to no write", header.tag));
   }
   operation->moved += static_cast<std::int64_t>(header.payload_size);
   if (operation->exact && operation->moved > operation->part.requested.bytes) {
     return lost(fmt::format("more data under tag {} than the write announced", header.tag));
+  }
+  if (comes_late) {
+    if (operation->is_answered && operation->moved == operation->part.requested.bytes) {
+      erase(header.tag);
+      --forgotten_;
+    }
+    return forward(header);
   }
   data_from_client_ += header.payload_size;
   data_tag_ = header.tag;
@@ -259,11 +266,16 @@ Step OrangefsConversation::write_completion(const BmiHeader& header, const Opera
   if (!failed && total < operation.moved) {
     return lost(fmt::format("a write of {} bytes that ends after {}", operation.moved, total));
   }
-  const bool owes_data = failed && operation.moved < operation.part.requested.bytes;
+  Operation rest = {.phase = Phase::forgotten,
+                    .io_type = IoType::write,
+                    .exact = operation.exact,
+                    .part = operation.part,
+                    .moved = operation.moved,
+                    .is_answered = true};
   const Step step = finish(header, failed ? operation.moved : total, failed);
   // The client may not know yet, and send on.
-  if (owes_data) {
-    operations_.insert(header.tag, {.phase = Phase::forgotten, .io_type = IoType::write});
+  if (failed && rest.moved < rest.part.requested.bytes) {
+    operations_.insert(header.tag, std::move(rest));
     ++forgotten_;
   }
   return step;
@@ -433,7 +445,8 @@ void OrangefsConversation::restore(const SavedState& from) {
       const std::uint64_t what = (*forgotten)[i + 1];
       operations_.insert((*forgotten)[i],
                          {.phase = what == 0 ? Phase::late_answer : Phase::forgotten,
-                          .io_type = what == kWrite ? IoType::write : IoType::read});
+                          .io_type = what == kWrite ? IoType::write : IoType::read,
+                          .exact = false});
       ++forgotten_;
     }
   }

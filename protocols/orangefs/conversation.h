@@ -95,6 +95,7 @@ class OrangefsConversation final : public Conversation {
     std::optional<std::uint64_t> file_size;  // from the server's response
     std::int64_t expected = 0;               // bytes of a read flow still to come
     std::int64_t moved = 0;
+    bool is_answered = false;  // of a forgotten write: data alone may come
   };
 
   [[nodiscard]] static std::unique_ptr<SparseIo> sparse_io(const IoSummary& io);

@@ -308,11 +308,21 @@ TEST(OrangefsConversation, DataThatNoWriteWaitsForLoseTheFraming) {
   const auto forgotten = after(2);
   forgotten->forget(1);
   EXPECT_EQ(action(*forgotten, 1, 1000), Step::Action::forward) << "late data";
+  EXPECT_EQ(action(*forgotten, 1, 1), Step::Action::lost_framing) << "more than was announced";
   const auto failed = after(2);
   EXPECT_TRUE(feed(*failed, Sender::server,
                    error_message(1, Op::write_completion, status_from_errno(ENOSPC)))
                   .finished);
-  EXPECT_EQ(action(*failed, 1, 1000), Step::Action::forward) << "it did not know yet";
+  EXPECT_EQ(feed(*failed, Sender::client, raw_message(BmiMode::eager, 1, 600)).action,
+            Step::Action::forward)
+      << "it did not know yet";
+  EXPECT_EQ(action(*failed, 1, 401), Step::Action::lost_framing);
+  const auto whole_all_the_same = after(2);
+  (void)feed(*whole_all_the_same, Sender::server,
+             error_message(1, Op::write_completion, status_from_errno(ENOSPC)));
+  (void)feed(*whole_all_the_same, Sender::client, raw_message(BmiMode::eager, 1, 1000));
+  EXPECT_EQ(feed(*whole_all_the_same, Sender::client, write).action, Step::Action::hold)
+      << "nothing more of it can come";
   const auto early = after(2);
   ASSERT_EQ(feed(*early, Sender::client, raw_message(BmiMode::eager, 1, 1000)).action,
             Step::Action::forward);
