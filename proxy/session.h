@@ -114,6 +114,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
     bool for_data = false;         // some wait for file data
     bool for_late_data = false;    // so does one that gave its slot up
   };
+  [[nodiscard]] std::uint64_t data_arrived() const;
   [[nodiscard]] Waiting find_waiting(bool client_takes_nothing);
   [[nodiscard]] bool others_wait(const Waiting& waiting, TimePoint now);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);

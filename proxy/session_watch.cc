@@ -75,12 +75,10 @@ void Session::check_client_stall(TimePoint now) {
   }
   const bool takes_nothing = to_client_.output().blocked_since().has_value();
   const Waiting waiting = outstanding_ > 0 ? find_waiting(takes_nothing) : Waiting{};
-  const std::uint64_t to_come =
-      conversation_->client_sends_data() ? to_server_.left_of_message() : 0;
   const ClientStallWatch::State state = {.takes_nothing = takes_nothing,
                                          .owes_data = waiting.for_data || !waiting.late.empty(),
                                          .owes_late_data = waiting.for_late_data,
-                                         .sent = conversation_->data_from_client() - to_come,
+                                         .sent = data_arrived(),
                                          .taken = to_client_.output().bytes_sent(),
                                          .has_held = held_requests_ > 0,
                                          .others_wait = others_wait(waiting, now),
@@ -109,6 +107,12 @@ void Session::check_client_stall(TimePoint now) {
   } else if (!parked_.empty()) {
     submit_all_parked();
   }
+}
+
+// File data of the client; the conversation counts a message when it begins.
+std::uint64_t Session::data_arrived() const {
+  const bool is_in_data = conversation_->client_sends_data();
+  return conversation_->data_from_client() - (is_in_data ? to_server_.left_of_message() : 0);
 }
 
 // Asks only while the client lags.
@@ -223,10 +227,7 @@ void Session::check_service_time(TimePoint now) {
   std::vector<PendingIo*> overdue;
   Duration least = worker_.settings().config.timeouts.service;
   const bool client_takes = !to_client_.output().blocked_since().has_value();
-  const std::uint64_t to_come =
-      conversation_->client_sends_data() ? to_server_.left_of_message() : 0;
-  const std::uint64_t client_moved =
-      to_client_.output().bytes_sent() + conversation_->data_from_client() - to_come;
+  const std::uint64_t client_moved = to_client_.output().bytes_sent() + data_arrived();
   if (std::exchange(client_moved_, client_moved) != client_moved) client_moved_at_ = now;
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held) return;
