@@ -7,6 +7,13 @@
 
 namespace vpfs {
 
+// All bits depend on the key and the seed: one that chooses keys cannot make them collide without
+// knowing the seed.
+[[nodiscard]] constexpr std::uint64_t seeded_hash(std::uint64_t key, std::uint64_t seed) {
+  const std::uint64_t hash = (key ^ seed) * 0x9e3779b97f4a7c15U;
+  return (hash ^ (hash >> 32U)) * 0xd6e8feb86659fd93U;
+}
+
 // A map from numbers to small values with open addressing and linear probing. It allocates only
 // when it holds more entries than ever since it was empty. A large table that becomes empty gives
 // its memory back. A value that is erased is destroyed when its place is used again: what it owns
@@ -83,9 +90,7 @@ class FlatTable {
   [[nodiscard]] std::size_t mask() const { return cells_.size() - 1; }
   [[nodiscard]] std::size_t after(std::size_t i) const { return (i + 1) & mask(); }
   [[nodiscard]] std::size_t home(std::uint64_t key) const {
-    std::uint64_t hash = (key ^ seed_) * 0x9e3779b97f4a7c15U;
-    hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93U;
-    return static_cast<std::size_t>(hash >> 32) & mask();
+    return static_cast<std::size_t>(seeded_hash(key, seed_) >> 32U) & mask();
   }
 
   void grow() {

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/flat_table.h"
+
 namespace vpfs::proxy {
 
 // A map with bounded memory: it forgets entries that have not been used for long. Any thread may
@@ -64,11 +66,7 @@ class RecentMap {
 
   struct Hash {
     std::uint64_t seed = 0;
-    std::size_t operator()(std::uint64_t key) const {
-      std::uint64_t mixed = (key ^ seed) * 0x9e3779b97f4a7c15U;
-      mixed = (mixed ^ (mixed >> 32U)) * 0xd6e8feb86659fd93U;
-      return mixed ^ (mixed >> 32U);
-    }
+    std::size_t operator()(std::uint64_t key) const { return seeded_hash(key, seed); }
   };
   using Values = std::unordered_map<std::uint64_t, Value, Hash>;
   struct Part {
@@ -77,7 +75,6 @@ class RecentMap {
     Values older;
   };
 
-  // Buckets are chosen by the low bits.
   [[nodiscard]] Part& part_of(std::uint64_t key) { return parts_[(hash_(key) >> 32U) % kParts]; }
   void make_room(Part& part) {
     if (part.recent.size() < kMostRecent) return;
