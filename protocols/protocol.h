@@ -58,6 +58,9 @@ struct IoDescription {
   // the file on every connection; zero: not known (see FinishedIo::file_size).
   bool may_be_short = false;
   std::uint64_t file = 0;
+  // The handle for which the data server has a queue: requests wait there for each other, on
+  // whatever connection they come. Zero: there is no such queue.
+  std::uint64_t handle = 0;
   // Where the I/O begins in this server's part of the file.
   std::optional<std::uint64_t> offset = std::nullopt;
 };
@@ -130,6 +133,8 @@ class Conversation {
   // Whether an outstanding I/O cannot go on before the client sends file data. `in_mid_message`:
   // the client's last message has not arrived in full.
   [[nodiscard]] virtual bool awaits_client(IoKey key, bool in_mid_message) = 0;
+  // Whether an outstanding request may still be in the queue of its handle.
+  [[nodiscard]] virtual bool is_queued(IoKey /*key*/) { return false; }
   // Whether a step will mark the end of an outstanding I/O. If not, only silence shows the end. The
   // answer may change with every step of the server's stream. True for other keys.
   [[nodiscard]] virtual bool end_shows(IoKey key) = 0;

@@ -81,7 +81,7 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
       stage.end(*each.io, {.moved = {each.bytes}, .failed = each.failed, .refused = each.refused},
                 at);
     }
-    for (const Turn::Parked& each : turn.parked) stage.park(*each.io, each.slow_client, at);
+    for (const Turn::Parked& each : turn.parked) stage.park(*each.io, each.whose, at);
     for (PendingIo* io : turn.arrived) stage.arrive(*io, at);
     const TimePoint until = frozen_ ? kNever : stage.release(at, let_go_);
     if (until != kNever) next.until = until;

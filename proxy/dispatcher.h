@@ -25,7 +25,7 @@ struct Turn {
   };
   struct Parked {
     PendingIo* io;
-    bool slow_client;  // why it is kept back
+    stage::SlowClient whose;  // it is kept back because of that client
   };
   std::vector<PendingIo*> gave_slots_up;  // first; may be in `abandoned` or `ended` as well
   std::vector<PendingIo*> moved;          // next; likewise

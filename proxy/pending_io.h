@@ -19,18 +19,22 @@ struct PendingIo : stage::Held {
   Session* session = nullptr;
   std::size_t worker = 0;  // that owns the session
   IoKey key = 0;
+  std::uint64_t handle = 0;  // IoDescription::handle
   stage::Address client_address = {};
   // The session's thread alone uses what follows.
-  bool held = false;                // not forwarded yet; in its worker's list of held requests
-  bool submitted = false;           // the dispatcher has it
-  bool gave_slot_up = false;        // before its end
-  bool behind_message = false;      // it was released in the middle of a message of its client
-  bool on_probation = false;        // it goes without a slot, because its client stalled lately
-  bool parked = false;              // the dispatcher knows that the session keeps it back
-  bool waits_for_turn = false;      // in the ClientTurns of its slow client
-  bool has_turn = false;            // likewise
-  std::uint64_t moved_in_time = 0;  // bytes before it gave its slot up
-  std::vector<std::byte> message;   // the request as received
+  bool held = false;            // not forwarded yet; in its worker's list of held requests
+  bool submitted = false;       // the dispatcher has it
+  bool gave_slot_up = false;    // before its end
+  bool behind_message = false;  // it was released in the middle of a message of its client
+  bool on_probation = false;    // it goes without a slot, because its client stalled lately
+  bool parked = false;          // the dispatcher knows that the session keeps it back
+  bool waits_for_turn = false;  // in the ClientTurns of its slow client
+  bool has_turn = false;        // likewise
+  bool slows_handle = false;    // SlowHandles counts it as a slow transfer
+  bool stuck = false;           // likewise, as a request behind one
+  stage::SlowClient parked_for = stage::SlowClient::none;  // as the dispatcher knows it
+  std::uint64_t moved_in_time = 0;                         // bytes before it gave its slot up
+  std::vector<std::byte> message;                          // the request as received
   // The progress at the last look.
   std::uint64_t moved = 0;
   std::uint64_t told_moved = 0;  // what the dispatcher counts

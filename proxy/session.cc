@@ -89,6 +89,7 @@ void Session::give_everything_back() {
   std::vector<PendingIo*> all;
   ios_.for_each([&](IoKey, PendingIo* io) {
     leave_turns(*io);
+    leave_handle(*io);
     if (!io->held) io->moved = conversation_->moved(io->key);
     all.push_back(io);
   });
@@ -164,6 +165,7 @@ void Session::hold(std::span<const std::byte> message, TimePoint since, bool aga
   io.device = description.device.value_or(0);
   io.client = identity_.id();
   io.fingerprint = description.fingerprint;
+  io.handle = description.handle;
   if (const std::uint32_t recording = worker_.dispatcher().recording(); recording != 0) {
     io.source = recorded_source_.of(description, recording, hint(std::string(stage::kJobHint)));
   }
@@ -217,7 +219,11 @@ bool Session::holds_far_too_much() {
 }
 
 void Session::submit(PendingIo& io) {
-  if (!may_submit(io)) return park(io);
+  if (waits_for_handle(io)) {
+    leave_turns(io);  // others must not wait for one that waits here
+    return park(io, stage::SlowClient::of_its_handle);
+  }
+  if (!may_submit(io)) return park(io, stage::SlowClient::its_own);
   io.parked = false;
   io.on_probation = (client_stall_.on_probation() || io.has_turn) && !needs_no_slot(io);
   if (io.on_probation) ++on_their_way_;
@@ -225,11 +231,13 @@ void Session::submit(PendingIo& io) {
   worker_.arrived(io);
 }
 
-// Keeps the request back, not submitted.
-void Session::park(PendingIo& io) {
-  parked_.push_back(io.key);
-  if (std::exchange(io.parked, true)) return;
-  worker_.parked(io, !shared_.draining.load(std::memory_order_relaxed));
+// Keeps the request back, not submitted, because of that client or because the proxy drains.
+void Session::park(PendingIo& io, stage::SlowClient whose) {
+  (whose == stage::SlowClient::of_its_handle ? behind_handles_ : parked_).push_back(io.key);
+  if (shared_.draining.load(std::memory_order_relaxed)) whose = stage::SlowClient::none;
+  if (std::exchange(io.parked, true) && io.parked_for == whose) return;
+  io.parked_for = whose;
+  worker_.parked(io, whose);
 }
 
 bool Session::needs_no_slot(const PendingIo& io) const {
@@ -303,6 +311,7 @@ void Session::leave_turns(PendingIo& io) {
 void Session::forget(PendingIo& io) {
   ios_.erase(io.key);
   leave_turns(io);
+  leave_handle(io);
   if (std::exchange(io.on_probation, false)) --on_their_way_;
 }
 

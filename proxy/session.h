@@ -95,7 +95,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void join_client();
   void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
-  void park(PendingIo& io);
+  void park(PendingIo& io, stage::SlowClient whose);
   void leave_turns(PendingIo& io);
   [[nodiscard]] bool may_submit(PendingIo& io);
   // Whether the request takes no slot, so that stalls of its client do not affect others.
@@ -103,6 +103,13 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] PendingIo* parked_io(IoKey key);
   void submit_parked();
   void submit_all_parked();
+  void slows_handle(PendingIo& io, TimePoint now);
+  void no_longer_stuck(PendingIo& io);
+  void leave_handle(PendingIo& io);
+  [[nodiscard]] bool waits_for_handle(const PendingIo& io) const;
+  void check_handles(TimePoint now);
+  void find_stuck(TimePoint now);
+  void spare_queued(std::vector<PendingIo*>& overdue, TimePoint now);
   void check_hang_up(TimePoint now);
   void check_answers(TimePoint now);
   void check_message(TimePoint now);
@@ -115,7 +122,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
     bool for_late_data = false;    // so does one that gave its slot up
   };
   [[nodiscard]] std::uint64_t data_arrived() const;
-  [[nodiscard]] Waiting find_waiting(bool client_takes_nothing);
+  [[nodiscard]] Waiting find_waiting(bool client_takes_nothing, TimePoint now);
   [[nodiscard]] bool others_wait(const Waiting& waiting, TimePoint now);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
   void park_all(TimePoint now);
@@ -127,6 +134,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void check_service_time(TimePoint now);
   [[nodiscard]] bool spare_slow_client(std::vector<PendingIo*>& overdue, TimePoint now);
   void give_up(const std::vector<PendingIo*>& overdue, Duration silence);
+  void tell_silence(std::size_t requests, Duration silence) const;
   void check_drain();
   void learn_client_timeout();
   [[nodiscard]] bool client_went_unseen(const PendingIo& io);
@@ -158,10 +166,13 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   ClientStallWatch client_stall_;
   RecordedSource recorded_source_;
   RestWatch rest_;
-  std::size_t on_their_way_ = 0;  // requests that were submitted on probation
-  std::vector<IoKey> parked_;     // held requests, not submitted, by arrival
-  std::size_t refused_ = 0;       // since the last check_time()
-  bool refusing_ = false;         // no reading until the next check_time()
+  std::size_t on_their_way_ = 0;       // requests that were submitted on probation
+  std::vector<IoKey> parked_;          // held requests, not submitted, by arrival
+  std::vector<IoKey> behind_handles_;  // likewise; they wait for slow clients of their handles
+  std::uint64_t freed_ = 0;            // SlowHandles::freed() at the last look
+  std::size_t stuck_ = 0;              // requests that SlowHandles counts
+  std::size_t refused_ = 0;            // since the last check_time()
+  bool refusing_ = false;              // no reading until the next check_time()
   bool overrun_told_ = false;
   bool flush_pending_ = false;
   bool closing_ = false;

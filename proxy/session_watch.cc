@@ -28,6 +28,7 @@ void Session::check_time(TimePoint now) {
   check_answers(now);
   check_message(now);
   check_client_stall(now);
+  check_handles(now);
   check_server_stall(now);
   check_service_time(now);
   if (shared_.draining.load(std::memory_order_relaxed)) check_drain();
@@ -74,7 +75,7 @@ void Session::check_client_stall(TimePoint now) {
     return;
   }
   const bool takes_nothing = to_client_.output().blocked_since().has_value();
-  const Waiting waiting = outstanding_ > 0 ? find_waiting(takes_nothing) : Waiting{};
+  const Waiting waiting = outstanding_ > 0 ? find_waiting(takes_nothing, now) : Waiting{};
   const ClientStallWatch::State state = {.takes_nothing = takes_nothing,
                                          .owes_data = waiting.for_data || !waiting.late.empty(),
                                          .owes_late_data = waiting.for_late_data,
@@ -128,7 +129,7 @@ bool Session::others_wait(const Waiting& waiting, TimePoint now) {
   return !all.empty() && worker_.dispatcher().others_wait(all, stands_still, now);
 }
 
-Session::Waiting Session::find_waiting(bool client_takes_nothing) {
+Session::Waiting Session::find_waiting(bool client_takes_nothing, TimePoint now) {
   Waiting waiting;
   const bool clients_turn = to_server_.waits_for_source();
   const bool some_behind = to_server_.output().waiting_since().has_value();
@@ -140,6 +141,7 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing) {
         (clients_turn && conversation_->awaits_client(key, to_server_.in_mid_message()));
     if (io->gave_slot_up || io->unscheduled) {
       waiting.for_late_data |= for_data;
+      if (for_data || client_takes_nothing) slows_handle(*io, now);
       const bool keeps_thread = !io->unscheduled && conversation_->occupies_server();
       if (keeps_thread && (for_data || client_takes_nothing)) waiting.late.push_back(io);
     } else if (for_data || client_takes_nothing) {
@@ -178,7 +180,8 @@ void Session::park_all(TimePoint now) {
   }
   std::ranges::sort(parked, {}, &PendingIo::number);
   parked_.clear();
-  for (PendingIo* io : parked) park(*io);
+  behind_handles_.clear();
+  for (PendingIo* io : parked) park(*io, stage::SlowClient::its_own);
 }
 
 void Session::give_slots_up(const std::vector<PendingIo*>& waiting) {
@@ -254,7 +257,10 @@ void Session::check_service_time(TimePoint now) {
     finished({.key = io->key, .bytes = io->moved});
   }
   if (overdue.empty()) return;
-  if (!shared_.leaving.load(std::memory_order_relaxed) && !spare_slow_client(overdue, now)) return;
+  if (!shared_.leaving.load(std::memory_order_relaxed)) {
+    spare_queued(overdue, now);
+    if (!spare_slow_client(overdue, now)) return;
+  }
   if (!overdue.empty()) give_up(overdue, least);
 }
 
@@ -294,8 +300,12 @@ void Session::give_up(const std::vector<PendingIo*>& overdue, Duration silence) 
     worker_.abandoned(*io);
     --outstanding_;
   }
+  tell_silence(overdue.size(), silence);
+}
+
+void Session::tell_silence(std::size_t requests, Duration silence) const {
   spdlog::warn("client {}: {} of its requests made no progress for {}: their slots are free again",
-               net::to_string(identity_.endpoint()), overdue.size(), to_string(silence));
+               net::to_string(identity_.endpoint()), requests, to_string(silence));
 }
 
 void Session::check_drain() {

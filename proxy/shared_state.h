@@ -16,6 +16,7 @@
 #include "proxy/handover/connection_keeper.h"
 #include "proxy/open_file_users.h"
 #include "proxy/recent_map.h"
+#include "proxy/slow_handles.h"
 #include "proxy/upstream_health.h"
 
 namespace vpfs::proxy {
@@ -81,6 +82,7 @@ struct SharedState {
   OpenFileUsers open_files;
   RecentMap<std::uint64_t> file_sizes;  // by IoDescription::file; the last known size
   StallBudgets stalls;
+  SlowHandles slow_handles;
   UpstreamHealth upstream_health;
   std::atomic<std::uint64_t> misdirected = 0;  // clients that were not redirected to the proxy
   std::atomic<bool> draining = false;

@@ -226,6 +226,8 @@ PendingIo& Worker::make_held(TimePoint arrival) {
   io.parked = false;
   io.waits_for_turn = false;
   io.has_turn = false;
+  io.slows_handle = false;
+  io.stuck = false;
   io.moved = 0;
   io.previous_held = last_held_;
   io.next_held = nullptr;

@@ -115,8 +115,8 @@ class Worker {
 
   // What the event brought. The dispatcher learns it at the end of the event.
   void arrived(PendingIo& io) { turn_.arrived.push_back(&io); }
-  void parked(PendingIo& io, bool slow_client) {
-    turn_.parked.push_back({.io = &io, .slow_client = slow_client});
+  void parked(PendingIo& io, stage::SlowClient whose) {
+    turn_.parked.push_back({.io = &io, .whose = whose});
   }
   void ended(PendingIo& io, std::uint64_t bytes, bool failed) {
     turn_.ended.push_back({.io = &io, .bytes = bytes, .failed = failed});

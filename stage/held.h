@@ -15,6 +15,9 @@ namespace vpfs::stage {
 enum class ClientId : std::uint32_t {};
 inline constexpr ClientId kNoClient{0xffffffff};
 
+// Whose slow client a parked request waits for.
+enum class SlowClient : std::uint8_t { none, its_own, of_its_handle };
+
 // One I/O from its arrival at a stage to its end. Its owner keeps it in place meanwhile.
 struct Held : IoRequest {
   enum class State : std::uint8_t {
@@ -52,8 +55,8 @@ struct Held : IoRequest {
   TimePoint first_seen = {};  // the arrival of its first try
   std::uint32_t times_refused = 0;
   bool came_again_at_once = false;
-  std::size_t held_at = 0;        // while queued: its index in ClientLimits
-  bool waits_for_client = false;  // parked because its client is slow
+  std::size_t held_at = 0;                         // while queued: its index in ClientLimits
+  SlowClient waits_for_client = SlowClient::none;  // while parked
   // For a recording; set by the owner while there is one.
   struct Source {
     std::uint32_t recording = 0;  // of that number; 0: of none

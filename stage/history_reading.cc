@@ -73,7 +73,7 @@ HistoryReading Stage::read_history(AppId app, TimePoint now) {
     made.oldest = std::min(made.oldest, oldest->arrival);
     made.longest_wait = std::max(made.longest_wait, now - oldest->arrival);
   }
-  if (const auto since = waits_for_client_since(app)) made.slow_client += now - *since;
+  if (const auto wait = waits_for_client(app)) made.slow_client += now - wait->since;
   return made;
 }
 

@@ -63,7 +63,7 @@ std::optional<Counters> difference(Counters now, Counters before) {
 Counters Stage::counters_now(AppId app, TimePoint now) const {
   Counters counters = table_.counters(app);
   for (const Lanes::Lane& lane : lanes_) counters.held += lane.scheduler->held(app, now);
-  if (const auto since = waits_for_client_since(app)) counters.slow_client += now - *since;
+  if (const auto wait = waits_for_client(app)) counters.slow_client += now - wait->since;
   return counters;
 }
 

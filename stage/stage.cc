@@ -187,26 +187,31 @@ void Stage::leave(Held& io, TimePoint now) {
   pfs.last_used = now;
 }
 
-void Stage::park(Held& io, bool slow_client, TimePoint now) {
+void Stage::park(Held& io, SlowClient whose, TimePoint now) {
   (void)enter(io, now);
-  if (io.waits_for_client == slow_client) return;
-  if (!slow_client) return stop_waiting_for_client(io, now);
-  io.waits_for_client = true;
-  SlowClient& slow = slow_clients_[io.app];
+  if (io.waits_for_client == whose) return;
+  stop_waiting_for_client(io, now);
+  if (whose == SlowClient::none) return;
+  io.waits_for_client = whose;
+  WaitForClients& slow = slow_clients_[io.app];
   if (slow.requests++ == 0) slow.since = now;
+  if (whose == SlowClient::its_own) ++slow.for_their_own;
 }
 
 void Stage::stop_waiting_for_client(Held& io, TimePoint now) {
-  if (!std::exchange(io.waits_for_client, false)) return;
+  const SlowClient whose = std::exchange(io.waits_for_client, SlowClient::none);
+  if (whose == SlowClient::none) return;
   const auto slow = slow_clients_.find(io.app);
+  if (whose == SlowClient::its_own) --slow->second.for_their_own;
   if (--slow->second.requests > 0) return;
   table_.counters(io.app).slow_client += now - slow->second.since;
   slow_clients_.erase(slow);
 }
 
-std::optional<TimePoint> Stage::waits_for_client_since(AppId app) const {
+std::optional<Stage::ClientWait> Stage::waits_for_client(AppId app) const {
   const auto slow = slow_clients_.find(app);
-  return slow == slow_clients_.end() ? std::nullopt : std::optional(slow->second.since);
+  if (slow == slow_clients_.end()) return std::nullopt;
+  return ClientWait{.since = slow->second.since, .for_its_own = slow->second.for_their_own > 0};
 }
 
 void Stage::arrive(Held& io, TimePoint now) {
@@ -363,7 +368,7 @@ std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies
     copy.counters = table_.counters(app);
     if (!copy.is_there) continue;
     for (const Lanes::Lane& lane : lanes_) copy.counters.held += lane.scheduler->held(app, now);
-    if (const auto since = waits_for_client_since(app)) copy.counters.slow_client += now - *since;
+    if (const auto wait = waits_for_client(app)) copy.counters.slow_client += now - wait->since;
     copy.share = judge_share(app, now);
     copy.weights = table_[app].weights;
     const Limits caps = allocations_.limits(app);

@@ -78,12 +78,16 @@ class Stage {
   [[nodiscard]] Place find(const Classifier::Match& match, TimePoint now,
                            std::span<const RuleConfig> rules = {});
 
-  // The request has come, or was taken back, and its owner keeps it back for now; `slow_client`:
-  // because its client keeps the data server waiting.
-  void park(Held& io, bool slow_client, TimePoint now);
-  // Since when the virtual PFS has had a request that is parked because its client is slow.
-  // Nothing: it has none.
-  [[nodiscard]] std::optional<TimePoint> waits_for_client_since(AppId app) const;
+  // The request has come, or was taken back, and its owner keeps it back for now, because that
+  // client keeps the data server waiting.
+  void park(Held& io, SlowClient whose, TimePoint now);
+  // Since when the virtual PFS has had requests that are parked because a client is slow, and
+  // whether some of them wait for their own. Nothing: it has none.
+  struct ClientWait {
+    TimePoint since;
+    bool for_its_own;
+  };
+  [[nodiscard]] std::optional<ClientWait> waits_for_client(AppId app) const;
   // REQUIRES: it is not queued, released or outstanding, and its description is set: its place,
   // kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
   void arrive(Held& io, TimePoint now);
@@ -238,12 +242,13 @@ class Stage {
 
  private:
   VirtualPfs& enter(Held& io, TimePoint now);
-  // Requests of a virtual PFS that are parked because their client is slow.
-  struct SlowClient {
+  // Requests of a virtual PFS that are parked because a client is slow.
+  struct WaitForClients {
     std::size_t requests = 0;
+    std::size_t for_their_own = 0;  // of them
     TimePoint since = {};
   };
-  // The request no longer waits because of its client, if it did.
+  // The request no longer waits because of a client, if it did.
   void stop_waiting_for_client(Held& io, TimePoint now);
   void leave(Held& io, TimePoint now);
   [[nodiscard]] std::size_t lane_of(const Held& io, TimePoint now);
@@ -304,7 +309,7 @@ class Stage {
   std::uint64_t unscheduled_order_ = 0;
   std::size_t unscheduled_queued_ = 0;
   std::size_t unscheduled_outstanding_ = 0;
-  std::unordered_map<AppId, SlowClient> slow_clients_;  // of those that have such requests
+  std::unordered_map<AppId, WaitForClients> slow_clients_;  // of those that have such requests
   ShareWatch shares_;
   Allocations allocations_;
   Fallback fallback_;

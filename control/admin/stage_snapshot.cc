@@ -133,16 +133,17 @@ void SnapshotReader::read_rows(StageGate& gate, TimePoint now, StageSnapshot& to
     if (const auto* const rule = stage.rules().row(pfs.last_rule)) row.rule = rule->name;
     if (one_lane) row.report = stage.lanes()[0].scheduler->report(app, at);
     if (row.counters.queued.requests > 0) row.wait = wait_of(stage, app, at);
-    const std::optional<TimePoint> slow_since = stage.waits_for_client_since(app);
-    if (!slow_since) return;
+    const std::optional<stage::Stage::ClientWait> slow = stage.waits_for_client(app);
+    if (!slow) return;
     // Parked requests are in no queue.
-    const Duration since = at - *slow_since;
+    const Duration since = at - slow->since;
     if (row.wait && row.wait->since.value_or(Duration::max()) >= since) return;
-    row.wait = StageSnapshot::Wait{.since = since,
-                                   .reason = "its client is slow",
-                                   .kept_for = nullptr,
-                                   .may_go_in = {},
-                                   .target = {}};
+    row.wait = StageSnapshot::Wait{
+        .since = since,
+        .reason = slow->for_its_own ? "its client is slow" : "another client of its file is slow",
+        .kept_for = nullptr,
+        .may_go_in = {},
+        .target = {}};
   });
 }
 

@@ -140,7 +140,10 @@ Step OrangefsConversation::hold_metadata_request(const BmiHeader& header, Op op,
   const auto hints = hints_of_request(payload);
   if (!hints) return pass(header, op);  // the server will say what is wrong with it
   operations_.insert(header.tag, {.phase = Phase::metadata, .op = op, .released = false});
-  held_ = {.key = header.tag, .kind = IoKind::metadata, .uid = several_uids_ ? std::nullopt : uid_};
+  held_ = {.key = header.tag,
+           .kind = IoKind::metadata,
+           .uid = several_uids_ ? std::nullopt : uid_,
+           .handle = peek_handle(payload)};
   held_hints_ = *hints;
   return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
 }
@@ -169,7 +172,8 @@ Step OrangefsConversation::hold_io(const BmiHeader& header, Op op,
            .file_system = io->fs_id,
            .uid = several_uids_ ? std::nullopt : uid_,
            .may_be_short = io->op == Op::io && io->io_type == IoType::read,
-           .file = file};
+           .file = file,
+           .handle = io->datafile};
   if (io->part.kind != IoPart::Kind::unknown) {
     held_.offset = static_cast<std::uint64_t>(io->part.begin);
   }
@@ -370,6 +374,14 @@ bool OrangefsConversation::awaits_client(IoKey key, bool in_mid_message) {
   if (in_mid_message && data_tag_ == key) return true;
   return operation->moved == 0 || !operation->exact ||
          operation->moved < operation->part.requested.bytes;
+}
+
+// A server works on one request of a handle at a time, apart from I/O beside I/O and requests
+// beside each other that only read. It answers an I/O before the data, once its turn has come.
+bool OrangefsConversation::is_queued(IoKey key) {
+  const Operation* const operation = operations_.find(key);
+  return operation != nullptr &&
+         (operation->phase == Phase::response || operation->phase == Phase::metadata);
 }
 
 bool OrangefsConversation::end_shows(IoKey key) {

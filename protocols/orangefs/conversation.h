@@ -44,6 +44,7 @@ class OrangefsConversation final : public Conversation {
   [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
   [[nodiscard]] std::uint64_t moved(IoKey key) override;
   [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override;
+  [[nodiscard]] bool is_queued(IoKey key) override;
   [[nodiscard]] bool end_shows(IoKey key) override;
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
   [[nodiscard]] bool client_sends_data() const override { return sends_data_; }

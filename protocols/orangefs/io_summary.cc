@@ -249,4 +249,17 @@ std::optional<std::uint32_t> peek_uid(std::span<const std::byte> payload) {
       request->body);
 }
 
+Handle peek_handle(std::span<const std::byte> payload) {
+  const auto request = decode_request(payload);
+  if (!request) return 0;
+  return std::visit(
+      [](const auto& body) -> Handle {
+        if constexpr (requires { body.handle; }) return body.handle;
+        if constexpr (requires { body.dirdata_handle; }) return body.dirdata_handle;
+        if constexpr (requires { body.starting_handle; }) return body.starting_handle;
+        return 0;
+      },
+      request->body);
+}
+
 }  // namespace vpfs::orangefs

@@ -72,5 +72,8 @@ struct IoSummary {
 // The uid of the credential in a request payload that carries one; nothing for others or when
 // malformed.
 [[nodiscard]] std::optional<std::uint32_t> peek_uid(std::span<const std::byte> payload);
+// The handle whose queue a metadata request takes at the server; zero for one that takes none or is
+// malformed.
+[[nodiscard]] Handle peek_handle(std::span<const std::byte> payload);
 
 }  // namespace vpfs::orangefs

@@ -123,13 +123,16 @@ TEST(ProxyPeerFaults, RequestThatTheDataServerNeverAnswersGivesItsSlotBack) {
   ASSERT_TRUE(link.server.receive());
   expect_works(other, 1);
   EXPECT_TRUE(proxy.logs("1 of its requests made no progress for 200 ms"));
-  // A late answer still passes.
+  // A late answer still passes, and is counted.
   const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 4096));
   ASSERT_TRUE(link.server.send(io_response(1, 4096)));
   ASSERT_TRUE(link.server.send(data));
   EXPECT_EQ(link.client.receive().value().bytes(), io_response(1, 4096));
   EXPECT_EQ(link.client.receive().value().bytes(), data);
   expect_works(link, 2);
+  EXPECT_TRUE(proxy.wait_until([](const nlohmann::json& now) {
+    return now["counters"]["late_bytes"] == 4096 && now["virtual_pfs"][0]["done_requests"] == 3;
+  }));
   link.client.close();
   other.client.close();
   EXPECT_TRUE(proxy.wait_until_idle());

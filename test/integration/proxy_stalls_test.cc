@@ -191,5 +191,96 @@ TEST_F(ProxyStalls, AnotherConnectionOfTheApplicationGoesOn) {
   EXPECT_EQ(proxy_.status()["outstanding"], 4) << "requests with a slot";
 }
 
+// The data server has a queue for each datafile. While a write of "a" waits for its slow client,
+// requests of another link for the same datafile wait there too.
+class ProxyStallsBehindAHandle : public ProxyStalls {
+ protected:
+  static constexpr orangefs::Handle kOther = 4711;
+
+  void expect_other_served(ProxiedLink& link, Tag tag) {
+    ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096, .datafile = kOther})));
+    expect_answered(link, tag);
+  }
+  void expect_answer_to(Tag tag) {
+    ASSERT_TRUE(queued_.server.send(small_read_response(tag, Buffer(4096))));
+    EXPECT_EQ(queued_.client.receive().value().bytes(), small_read_response(tag, Buffer(4096)));
+  }
+  // A write that stalls, and behind it as many reads as there are slots. At least three of them
+  // lose theirs; the last one may have been sent too late for that.
+  void fill_the_queue() {
+    start_writes(staller_, 1, "a");
+    for (Tag tag = 1; tag <= 4; ++tag) {
+      ASSERT_TRUE(queued_.client.send(small_read_request(tag, {.size = 4096})));
+    }
+    // The last one has the slot of the write.
+    for (Tag tag = 1; tag <= 4; ++tag) ASSERT_TRUE(queued_.server.receive());
+    ASSERT_TRUE(victim_.client.send(small_read_request(1, {.size = 4096, .datafile = kOther})));
+    expect_answered(victim_, 1);
+    EXPECT_TRUE(proxy_.logs("of its requests wait at the data server for a slow client"));
+  }
+  // The slow write gets its data, and ends.
+  void end_write() {
+    const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 1 << 20));
+    ASSERT_TRUE(staller_.client.send(data));
+    ASSERT_EQ(staller_.server.receive().value().bytes(), data);
+    ASSERT_TRUE(staller_.server.send(write_completion(1, 1 << 20)));
+    ASSERT_TRUE(staller_.client.receive());
+  }
+
+  ProxiedLink queued_ = open_link(proxy_, server_);
+};
+
+TEST_F(ProxyStallsBehindAHandle, RequestsThatTheServerQueuesGiveTheirSlotsUp) {
+  fill_the_queue();
+  for (Tag tag = 2; tag <= 6; ++tag) expect_other_served(victim_, tag);
+  EXPECT_GE(proxy_.status()["counters"]["slots_given_up"], 4);
+  end_write();
+  for (Tag tag = 1; tag <= 4; ++tag) expect_answer_to(tag);
+  EXPECT_TRUE(proxy_.wait_until([](const nlohmann::json& now) {
+    return now["counters"]["ios_alive"] == 0 && now["virtual_pfs"][0]["done_requests"] == 10;
+  }));
+}
+
+TEST_F(ProxyStallsBehindAHandle, LaterOnesOfTheFileWaitUntilTheSlowWriteEndsAndOthersGoOn) {
+  fill_the_queue();
+  ASSERT_TRUE(queued_.client.send(small_read_request(5, {.size = 4096})));
+  expect_other_served(queued_, 6);
+  EXPECT_TRUE(proxy_.wait_until([](const nlohmann::json& now) {
+    const nlohmann::json& row = now["virtual_pfs"][0];
+    return row.value("oldest_waits_for", "") == "another client of its file is slow" &&
+           row["held_us"]["client"] > 0 && row["queued_requests"] == 0;
+  }));
+  EXPECT_FALSE(queued_.server.readable(0ms));
+  end_write();
+  EXPECT_EQ(queued_.server.receive().value().bytes(), small_read_request(5, {.size = 4096}));
+  for (Tag tag = 1; tag <= 5; ++tag) expect_answer_to(tag);
+}
+
+TEST_F(ProxyStallsBehindAHandle, LaterOnesGoOnceTheServerHasAnsweredThoseThatItQueued) {
+  fill_the_queue();
+  ASSERT_TRUE(queued_.client.send(small_read_request(5, {.size = 4096})));
+  for (Tag tag = 1; tag <= 4; ++tag) expect_answer_to(tag);
+  EXPECT_TRUE(queued_.server.receive()) << "the slow write keeps none waiting";
+  expect_answer_to(5);
+}
+
+TEST_F(ProxyStallsBehindAHandle, LaterOnesGoWhenTheSlowClientIsGone) {
+  fill_the_queue();
+  ASSERT_TRUE(queued_.client.send(small_read_request(5, {.size = 4096})));
+  staller_.client.close();
+  EXPECT_TRUE(queued_.server.receive());
+  for (Tag tag = 1; tag <= 5; ++tag) expect_answer_to(tag);
+}
+
+TEST_F(ProxyStallsBehindAHandle, LaterOnesGoWhenThoseInTheQueueAreGone) {
+  fill_the_queue();
+  ProxiedLink later = open_link(proxy_, server_);
+  ASSERT_TRUE(later.client.send(small_read_request(1, {.size = 4096})));
+  expect_other_served(later, 2);
+  EXPECT_FALSE(later.server.readable(0ms));
+  queued_.client.close();
+  EXPECT_TRUE(later.server.receive());
+}
+
 }  // namespace
 }  // namespace vpfs::test

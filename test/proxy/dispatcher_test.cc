@@ -310,7 +310,7 @@ TEST_F(DispatcherTest, AWorkerThatUsesANumberWithItsLastTurnBeforeItForgetsItKee
   dispatcher_->retire_idle(now_);
   PendingIo& late = io(static_cast<std::uint32_t>(idle.app));
   late.generation = idle.generation;
-  EXPECT_EQ(turn({.parked = {{.io = &late, .slow_client = false}}}).size(), 0U);
+  EXPECT_EQ(turn({.parked = {{.io = &late, .whose = stage::SlowClient::none}}}).size(), 0U);
   (void)turn({.epoch = next_.epoch});
   dispatcher_->retire_idle(now_);
   EXPECT_TRUE(is_there(idle));

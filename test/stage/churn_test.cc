@@ -141,7 +141,8 @@ class JobChurn {
     io.arrival = now_;
     io.device = static_cast<std::uint32_t>(random_() % 3);
     if (random_() % 3 == 0) io.client = client_;
-    random_() % 5 == 0 ? stage_.park(io, random_() % 2 == 0, now_) : stage_.arrive(io, now_);
+    random_() % 5 == 0 ? stage_.park(io, SlowClient{static_cast<std::uint8_t>(random_() % 3)}, now_)
+                       : stage_.arrive(io, now_);
   }
 
   void let_go() {

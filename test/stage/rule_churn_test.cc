@@ -276,7 +276,7 @@ class RuleChurn {
       count_hit(known.shadow);
       ++shadow_hits_;
     }
-    random_() % 6 == 0 ? stage_->park(io, false, now_) : stage_->arrive(io, now_);
+    random_() % 6 == 0 ? stage_->park(io, SlowClient::none, now_) : stage_->arrive(io, now_);
   }
 
   void let_go() {

@@ -73,7 +73,7 @@ TEST_F(StageRulesTest, CountsTheRequestsAndTheVirtualPfsesOfEachRule) {
 
 TEST_F(StageRulesTest, ARequestThatIsParkedAndTakenBackIsOneHit) {
   Held& io = request(find(tried()));
-  stage_->park(io, false, now_);
+  stage_->park(io, SlowClient::none, now_);
   stage_->arrive(io, now_);
   EXPECT_TRUE(stage_->take_back(io, now_));
   stage_->arrive(io, now_);
@@ -117,7 +117,7 @@ TEST_F(StageRulesTest, AVirtualPfsKnowsTheRuleAndTheClassOfItsLastRequest) {
   EXPECT_EQ(pfs(place).last_rule, RuleRef{}) << "no request yet";
   Held& io = request(place);
   io.traffic_class = 3;
-  stage_->park(io, false, now_);
+  stage_->park(io, SlowClient::none, now_);
   EXPECT_EQ(*stage_->rules().row(pfs(place).last_rule)->name, "jobs");
   EXPECT_EQ(pfs(place).last_class, 3U);
   EXPECT_EQ(stage_->virtual_pfs().jobid(place.id.app), "7");

@@ -296,7 +296,7 @@ TEST_F(StageTest, AbandonFreesWhatARequestHasInEveryState) {
   make(config_of(2));
   const VirtualPfsId a = named("a");
   Held& parked = request(a);
-  stage_->park(parked, false, now_);
+  stage_->park(parked, SlowClient::none, now_);
   Held& outstanding = arrive(a);
   ASSERT_THAT(let_go(), ElementsAre(&outstanding));
   Held& released = arrive(a);

@@ -85,7 +85,7 @@ TEST_F(UnscheduledTest, AnExemptRequestIsCountedWithoutItsCost) {
 
 TEST_F(UnscheduledTest, AnExemptRequestCanBeTakenOutInEveryState) {
   Held& parked = request(place(true));
-  stage_->park(parked, false, now_);
+  stage_->park(parked, SlowClient::none, now_);
   Held& taken = exempt();
   EXPECT_TRUE(stage_->take_back(taken, now_));
   EXPECT_EQ(taken.state, Held::State::parked);

@@ -25,8 +25,12 @@ Request request_with_hints(const IoSpec& spec) {
   return request;
 }
 
+Handle datafile_of(const IoSpec& spec) {
+  return spec.datafile != 0 ? spec.datafile : kDatafile;
+}
+
 SmallIoRequest small_io(const IoSpec& spec) {
-  return {.handle = kDatafile,
+  return {.handle = datafile_of(spec),
           .fs_id = kFsId,
           .io_type = spec.type,
           .distribution = SimpleStripe{},
@@ -74,7 +78,7 @@ std::string problem_of(std::span<const std::byte> bytes, const StampedFile& expe
 
 Buffer io_request(Tag tag, const IoSpec& spec) {
   Request request = request_with_hints(spec);
-  request.body = IoRequestBody{.handle = spec.datafile != 0 ? spec.datafile : kDatafile,
+  request.body = IoRequestBody{.handle = datafile_of(spec),
                                .fs_id = kFsId,
                                .io_type = spec.type,
                                .distribution = SimpleStripe{},

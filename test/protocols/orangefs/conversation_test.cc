@@ -38,6 +38,27 @@ TEST(OrangefsConversation, HoldsOnlyIoAndSmallIo) {
   EXPECT_EQ(conversation.held().bytes, 4096U);
 }
 
+// The server has a queue for each handle, whatever the file system.
+TEST(OrangefsConversation, ARequestIsInTheQueueOfItsHandleUntilItIsAnswered) {
+  OrangefsConversation conversation;
+  conversation.hold_metadata(true);
+  (void)feed(conversation, Sender::client, request_message(1, io_request(IoType::read, 0, 9000)));
+  EXPECT_EQ(conversation.held().handle, 200U);
+  (void)feed(conversation, Sender::client, request_message(2, io_request(IoType::write, 0, 9000)));
+  (void)feed(conversation, Sender::client, request_message(3, small_write(4096)));
+  EXPECT_EQ(conversation.held().handle, 200U);
+  (void)feed(conversation, Sender::client, request_message(4, getattr(5)));
+  EXPECT_EQ(conversation.held().handle, 100U);
+  for (Tag tag = 1; tag <= 4; ++tag) EXPECT_TRUE(conversation.is_queued(tag));
+  EXPECT_FALSE(conversation.is_queued(5));
+
+  (void)feed(conversation, Sender::server, io_response(1, 1 << 20));
+  (void)feed(conversation, Sender::server, io_response(2, 0));
+  EXPECT_FALSE(conversation.is_queued(1)) << "its data come";
+  EXPECT_FALSE(conversation.is_queued(2)) << "the server waits for its data";
+  EXPECT_TRUE(conversation.is_queued(3));
+}
+
 TEST(OrangefsConversation, AsksForMoreUntilARequestIsWholeAndNeverTwice) {
   const Buffer message = request_message(9, io_request(IoType::write, 0, 65536));
   OrangefsConversation conversation;

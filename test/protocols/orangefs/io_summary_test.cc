@@ -55,6 +55,15 @@ TEST(IoSummary, AgreesWithTheDecoderOnEveryByteThatIsWrongOrMissing) {
   }
 }
 
+TEST(IoSummary, FindsTheHandleOfAMetadataRequest) {
+  EXPECT_EQ(peek_handle(encoded({.body = TruncateRequest{.handle = 5, .fs_id = 1}})), 5U);
+  EXPECT_EQ(peek_handle(encoded({.body = RmdirentRequest{.name = "a", .dirdata_handle = 6}})), 6U);
+  EXPECT_EQ(peek_handle(encoded({.body = LookupPathRequest{.path = "a", .starting_handle = 7}})),
+            7U);
+  EXPECT_EQ(peek_handle(encoded({.body = StatfsRequest{.fs_id = 1}})), 0U);
+  EXPECT_EQ(peek_handle({}), 0U);
+}
+
 TEST(IoSummary, FindsHints) {
   const Request request{.hints = {{.type = HintType::handle, .number = 1ULL << 40},
                                   {.key = "app", .text = "first"},
