@@ -132,7 +132,8 @@ void opendir(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   Call call(request);
   OpenDirectories& all = call.files().directories();
   const orangefs::Handle handle = call.files().handle_of(number);
-  info->fh = all.add(std::make_shared<OpenDirectory>(handle, call.caller()));
+  ListedPages& pages = call.files().listed_pages();
+  info->fh = all.add(std::make_shared<OpenDirectory>(handle, call.caller(), pages));
   if (fuse_reply_open(call.take(), info) != 0) all.close(info->fh);
 }
 

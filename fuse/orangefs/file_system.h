@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "client/orangefs/file_system.h"
 #include "fuse/orangefs/callers.h"
+#include "fuse/orangefs/open_directory.h"
 #include "fuse/orangefs/open_file.h"
 #include "fuse/orangefs/open_objects.h"
 #include "fuse/orangefs/placement.h"
@@ -68,8 +70,11 @@ class OrangefsFileSystem {
   [[nodiscard]] OpenObjects& objects() { return objects_; }
   [[nodiscard]] OpenFiles& files() { return files_; }
   [[nodiscard]] OpenDirectories& directories() { return directories_; }
+  [[nodiscard]] ListedPages& listed_pages() { return listed_pages_; }
 
  private:
+  static constexpr std::uint64_t kListedPages = std::uint64_t{64} << 20;  // bytes
+
   const Options options_;
   const orangefs::Handle root_;
   const std::size_t workers_;
@@ -79,6 +84,7 @@ class OrangefsFileSystem {
   Callers callers_;
   OpenObjects objects_;
   OpenFiles files_;
+  ListedPages listed_pages_{kListedPages};
   OpenDirectories directories_;
 };
 

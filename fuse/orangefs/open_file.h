@@ -1,17 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <iterator>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "client/orangefs/calls/caller.h"
 #include "client/orangefs/file.h"
-#include "client/orangefs/file_system.h"
 #include "fuse/handles.h"
 #include "fuse/orangefs/open_objects.h"
 
@@ -39,55 +35,5 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
 };
 using OpenFiles = Handles<OpenFile>;
 using OpenFilePtr = OpenFiles::Pointer;
-
-// A directory that a process lists. Entries are numbered from 2 in the order of the listing, after
-// "." and "..". Thread-safe: a listing that was interrupted goes on beside the next.
-class OpenDirectory : public std::enable_shared_from_this<OpenDirectory> {
- public:
-  struct Page {
-    std::uint64_t first = 0;  // the number of its first entry
-    client::DirectoryPage content;
-
-    [[nodiscard]] std::uint64_t end() const { return first + content.entries.size(); }
-  };
-  using PagePtr = std::shared_ptr<const Page>;
-
-  OpenDirectory(orangefs::Handle opened, client::CallerPtr opener)
-      : handle(opened), caller(std::move(opener)) {}
-
-  // The page that was read last, if it has that entry or, being the last page, ends before it.
-  [[nodiscard]] PagePtr page_with(std::uint64_t entry) const {
-    const std::lock_guard lock(mutex_);
-    if (!page_ || entry < page_->first) return nullptr;
-    return entry < page_->end() || page_->content.end ? page_ : nullptr;
-  }
-  // The last page that is known to begin at or before the entry: its first number, and where the
-  // servers find it.
-  [[nodiscard]] std::pair<std::uint64_t, client::DirectoryCursor> begin_of(
-      std::uint64_t entry) const {
-    const std::lock_guard lock(mutex_);
-    return *std::prev(begins_.upper_bound(entry));
-  }
-  void keep(PagePtr page) {
-    const std::lock_guard lock(mutex_);
-    if (!page->content.end) begins_.insert_or_assign(page->end(), page->content.next);
-    page_ = std::move(page);
-  }
-  // The listing starts again, from what the servers have then.
-  void rewind() {
-    const std::lock_guard lock(mutex_);
-    page_.reset();
-    begins_.erase(std::next(begins_.begin()), begins_.end());
-  }
-
-  const orangefs::Handle handle;
-  const client::CallerPtr caller;
-
- private:
-  mutable std::mutex mutex_;
-  PagePtr page_;
-  std::map<std::uint64_t, client::DirectoryCursor> begins_ = {{2, client::DirectoryCursor()}};
-};
-using OpenDirectories = Handles<OpenDirectory>;
 
 }  // namespace vpfs::fuse::pvfs
