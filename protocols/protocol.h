@@ -133,7 +133,8 @@ class Conversation {
   // Whether an outstanding I/O cannot go on before the client sends file data. `in_mid_message`:
   // the client's last message has not arrived in full.
   [[nodiscard]] virtual bool awaits_client(IoKey key, bool in_mid_message) = 0;
-  // Whether an outstanding request may still be in the queue of its handle.
+  // Whether an outstanding request may still be in the queue of its handle, as far as next() has
+  // shown.
   [[nodiscard]] virtual bool is_queued(IoKey /*key*/) { return false; }
   // Whether a step will mark the end of an outstanding I/O. If not, only silence shows the end. The
   // answer may change with every step of the server's stream. True for other keys.

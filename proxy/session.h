@@ -106,9 +106,12 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void slows_handle(PendingIo& io, TimePoint now);
   void no_longer_stuck(PendingIo& io);
   void leave_handle(PendingIo& io);
-  [[nodiscard]] bool waits_for_handle(const PendingIo& io) const;
+  [[nodiscard]] Duration stuck_after() const;
+  [[nodiscard]] bool waits_for_handle(const PendingIo& io, TimePoint now);
   void check_handles(TimePoint now);
   void find_stuck(TimePoint now);
+  void charge_for_queue(const std::vector<PendingIo*>& queued, TimePoint now);
+  void hold_back(TimePoint now);
   void spare_queued(std::vector<PendingIo*>& overdue, TimePoint now);
   void check_hang_up(TimePoint now);
   void check_answers(TimePoint now);
@@ -126,6 +129,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] bool others_wait(const Waiting& waiting, TimePoint now);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
   void park_all(TimePoint now);
+  [[nodiscard]] std::vector<PendingIo*> take_back(std::vector<PendingIo*> ios, TimePoint now);
   void give_slots_up(const std::vector<PendingIo*>& waiting);
   [[nodiscard]] ClientStallWatch::Limits stall_limits() const;
   void learn_size(const FinishedIo& finished);
@@ -166,13 +170,18 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   ClientStallWatch client_stall_;
   RecordedSource recorded_source_;
   RestWatch rest_;
-  std::size_t on_their_way_ = 0;       // requests that were submitted on probation
-  std::vector<IoKey> parked_;          // held requests, not submitted, by arrival
-  std::vector<IoKey> behind_handles_;  // likewise; they wait for slow clients of their handles
-  std::uint64_t freed_ = 0;            // SlowHandles::freed() at the last look
-  std::size_t stuck_ = 0;              // requests that SlowHandles counts
-  std::size_t refused_ = 0;            // since the last check_time()
-  bool refusing_ = false;              // no reading until the next check_time()
+  std::size_t on_their_way_ = 0;  // requests that were submitted on probation
+  // Held requests, not submitted: parked_ go in that order, and behind_handles_ wait for slow
+  // clients of their handles.
+  std::vector<IoKey> parked_;
+  std::vector<IoKey> behind_handles_;
+  std::size_t stuck_ = 0;    // requests that SlowHandles counts
+  std::uint64_t freed_ = 0;  // SlowHandles::freed() and held_back() at the last look
+  std::uint64_t held_back_ = 0;
+  TimePoint looked_again_ = {};  // at behind_handles_
+  TimePoint unread_at_ = {};     // when the server's stream was last seen not to be read
+  std::size_t refused_ = 0;      // since the last check_time()
+  bool refusing_ = false;        // no reading until the next check_time()
   bool overrun_told_ = false;
   bool flush_pending_ = false;
   bool closing_ = false;

@@ -16,15 +16,19 @@ namespace {
 // A request that has waited for this part of `client_stall` behind a slow transfer is stuck. Most
 // servers answer sooner, and an application's budget is a third.
 constexpr int kStuckAfter = 4;
+// A look that comes late counts as a timely one.
+constexpr Duration kMostCharged = std::chrono::milliseconds(100);
+// How often requests that wait for a budget are looked at.
+constexpr Duration kLookAgain = std::chrono::seconds(1);
 
 }  // namespace
 
-// A transfer without a slot waits for its client. That alone shows a slow client only where the
-// transfer lost its slot for it.
+// A transfer without a slot waits for its client. Where it is without a slot for another reason,
+// that is nothing strange at first.
 void Session::slows_handle(PendingIo& io, TimePoint now) {
   if (io.handle == 0 || io.slows_handle || conversation_->is_queued(io.key)) return;
   const bool lost_its_slot = io.gave_slot_up && !io.on_probation;
-  if (!lost_its_slot && now - io.sent < stall_limits().client_stall) return;
+  if (!lost_its_slot && now - io.sent < stuck_after()) return;
   io.slows_handle = true;
   shared_.slow_handles.slowed(io.handle);
 }
@@ -40,54 +44,98 @@ void Session::leave_handle(PendingIo& io) {
   if (std::exchange(io.slows_handle, false)) shared_.slow_handles.slow_ended(io.handle);
 }
 
-// Whether the request has to wait for a slow client of its handle. The server would only queue it.
-bool Session::waits_for_handle(const PendingIo& io) const {
-  return shared_.slow_handles.is_blocked(io.handle) && !needs_no_slot(io);
+Duration Session::stuck_after() const {
+  return stall_limits().client_stall / kStuckAfter;
+}
+
+// Whether the request has to wait for a slow client of its handle: the server would only queue it,
+// or would queue it too, and its application's budget for that is used up.
+bool Session::waits_for_handle(const PendingIo& io, TimePoint now) {
+  const SlowHandles& handles = shared_.slow_handles;
+  if (!handles.any() || io.handle == 0 || needs_no_slot(io)) return false;
+  if (handles.is_blocked(io.handle)) return true;
+  if (shared_.queue_stalls.nobody_stalled() || !handles.is_slow(io.handle)) return false;
+  return shared_.queue_stalls.standing(io.virtual_pfs(), identity_.endpoint().address(), now,
+                                       stall_limits().client_stall) != StallBudgets::Standing::good;
 }
 
 // Slots are for requests that the data server can work on. One that waits there for a client of
 // another request of its handle loses its slot to others, as that other request did. The time that
-// they waited is charged to its application as if its own client were slow: two connections
-// together must not cost more than one.
+// others waited is charged to a budget of its application. Without budgets, an application and one
+// that is slow for it would take all slots for that long with each new handle.
 void Session::check_handles(TimePoint now) {
-  if (stuck_ > 0 || shared_.slow_handles.any()) find_stuck(now);
+  SlowHandles& handles = shared_.slow_handles;
+  if (!to_client_.waits_for_source()) unread_at_ = now;
+  if (stuck_ > 0 || handles.any()) find_stuck(now);
+  const std::uint64_t held_back = handles.held_back();
+  if (std::exchange(held_back_, held_back) != held_back) hold_back(now);
   if (behind_handles_.empty()) return;
-  const std::uint64_t freed = shared_.slow_handles.freed();
-  if (std::exchange(freed_, freed) == freed && !worker_.dispatcher().bypassed()) return;
+  const std::uint64_t freed = handles.freed();
+  const bool some_may_go = std::exchange(freed_, freed) != freed ||
+                           worker_.dispatcher().bypassed() || now - looked_again_ >= kLookAgain;
+  if (!some_may_go) return;
+  looked_again_ = now;
   for (const IoKey key : std::exchange(behind_handles_, {})) {
     if (PendingIo* const io = parked_io(key)) submit(*io);  // parks it again if it may not go
   }
 }
 
 void Session::find_stuck(TimePoint now) {
-  const Duration patience = stall_limits().client_stall / kStuckAfter;
-  std::vector<PendingIo*> found;
+  // Answers may have come that are not read, because the client takes nothing.
+  const bool all_are_read = now - unread_at_ >= stuck_after();
+  std::vector<PendingIo*> queued;
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held || io->handle == 0) return;
-    const bool queued = conversation_->is_queued(key);
-    if (!queued) return no_longer_stuck(*io);
-    if (io->stuck || io->unscheduled || io->behind_message || now - io->sent < patience) return;
-    if (shared_.slow_handles.is_slow(io->handle)) found.push_back(io);
+    if (!conversation_->is_queued(key)) return no_longer_stuck(*io);
+    if (io->stuck || io->unscheduled || io->behind_message || !all_are_read) return;
+    if (shared_.slow_handles.is_slow(io->handle)) queued.push_back(io);
   });
-  if (found.empty() || !worker_.dispatcher().others_wait(found, true, now)) return;
-  const bool is_charged = worker_.dispatcher().others_wait(found, false, now);
-  std::vector<PendingIo*> with_slots;
-  for (PendingIo* io : found) {
+  if (queued.empty() || !worker_.dispatcher().others_wait(queued, true, now)) return;
+  charge_for_queue(queued, now);
+  std::erase_if(queued, [&](const PendingIo* io) { return now - io->sent < stuck_after(); });
+  std::size_t with_slots = 0;
+  for (PendingIo* io : queued) {
     io->stuck = true;
     ++stuck_;
     shared_.slow_handles.stuck(io->handle);
+    // Others of its client go on.
+    leave_turns(*io);
+    if (std::exchange(io->on_probation, false)) --on_their_way_;
     if (io->gave_slot_up) continue;
-    with_slots.push_back(io);
-    if (is_charged) {
-      (void)shared_.stalls.take(io->virtual_pfs(), identity_.endpoint().address(), io->sent, now,
-                                stall_limits().client_stall);
-    }
+    ++with_slots;
+    give_slots_up({io});
   }
-  give_slots_up(with_slots);
+  if (with_slots == 0) return;
   spdlog::log(client_stall_.is_news(now) ? spdlog::level::warn : spdlog::level::debug,
               "client {}: {} of its requests wait at the data server for a slow client of the same "
               "file, and give up their slots",
-              net::to_string(identity_.endpoint()), with_slots.size());
+              net::to_string(identity_.endpoint()), with_slots);
+}
+
+// Only time since the last look, in which others wait.
+void Session::charge_for_queue(const std::vector<PendingIo*>& queued, TimePoint now) {
+  if (!worker_.dispatcher().others_wait(queued, false, now)) return;
+  for (const PendingIo* io : queued) {
+    if (io->gave_slot_up) continue;
+    const TimePoint begin = std::max(io->sent, now - kMostCharged);
+    const bool left = shared_.queue_stalls.take(io->virtual_pfs(), identity_.endpoint().address(),
+                                                begin, now, stall_limits().client_stall);
+    if (!left) shared_.slow_handles.hold_back();
+  }
+}
+
+// Takes the requests back from the scheduler that have to wait for slow clients of their handles.
+void Session::hold_back(TimePoint now) {
+  std::vector<PendingIo*> waiting;
+  ios_.for_each([&](IoKey, PendingIo* io) {
+    if (io->held && io->submitted && waits_for_handle(*io, now)) waiting.push_back(io);
+  });
+  // Others are released already.
+  std::vector<PendingIo*> taken = take_back(std::move(waiting), now);
+  std::ranges::sort(taken, {}, &PendingIo::number);
+  for (PendingIo* io : taken) {
+    park(*io, stage::SlowClient::of_its_handle);
+  }
 }
 
 // A request that is still in its queue will be answered: it only loses its slot. If it were given

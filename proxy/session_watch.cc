@@ -172,16 +172,23 @@ void Session::park_all(TimePoint now) {
     if (io->held) (io->submitted ? submitted : parked).push_back(io);
   });
   // Others are released already.
-  for (PendingIo* io : worker_.dispatcher().take_back(std::move(submitted), now)) {
-    io->submitted = false;
-    if (std::exchange(io->on_probation, false)) --on_their_way_;
-    leave_turns(*io);
-    parked.push_back(io);
-  }
+  const std::vector<PendingIo*> taken = take_back(std::move(submitted), now);
+  parked.insert(parked.end(), taken.begin(), taken.end());
   std::ranges::sort(parked, {}, &PendingIo::number);
   parked_.clear();
   behind_handles_.clear();
   for (PendingIo* io : parked) park(*io, stage::SlowClient::its_own);
+}
+
+// Returns those that the scheduler still had.
+std::vector<PendingIo*> Session::take_back(std::vector<PendingIo*> ios, TimePoint now) {
+  std::vector<PendingIo*> taken = worker_.dispatcher().take_back(std::move(ios), now);
+  for (PendingIo* io : taken) {
+    io->submitted = false;
+    if (std::exchange(io->on_probation, false)) --on_their_way_;
+    leave_turns(*io);
+  }
+  return taken;
 }
 
 void Session::give_slots_up(const std::vector<PendingIo*>& waiting) {
@@ -258,8 +265,8 @@ void Session::check_service_time(TimePoint now) {
   }
   if (overdue.empty()) return;
   if (!shared_.leaving.load(std::memory_order_relaxed)) {
-    spare_queued(overdue, now);
     if (!spare_slow_client(overdue, now)) return;
+    spare_queued(overdue, now);
   }
   if (!overdue.empty()) give_up(overdue, least);
 }

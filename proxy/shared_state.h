@@ -83,6 +83,7 @@ struct SharedState {
   RecentMap<std::uint64_t> file_sizes;  // by IoDescription::file; the last known size
   StallBudgets stalls;
   SlowHandles slow_handles;
+  StallBudgets queue_stalls;  // of applications whose requests wait in the queues of slow handles
   UpstreamHealth upstream_health;
   std::atomic<std::uint64_t> misdirected = 0;  // clients that were not redirected to the proxy
   std::atomic<bool> draining = false;

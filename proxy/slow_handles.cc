@@ -6,7 +6,7 @@ namespace vpfs::proxy {
 
 void SlowHandles::slowed(std::uint64_t handle) {
   const std::lock_guard lock(mutex_);
-  ++counts_[handle].slow;
+  add_one(handle, &Counts::slow);
   ++slow_;
 }
 
@@ -18,12 +18,19 @@ void SlowHandles::slow_ended(std::uint64_t handle) {
 
 void SlowHandles::stuck(std::uint64_t handle) {
   const std::lock_guard lock(mutex_);
-  ++counts_[handle].stuck;
+  add_one(handle, &Counts::stuck);
 }
 
 void SlowHandles::stuck_ended(std::uint64_t handle) {
   const std::lock_guard lock(mutex_);
   end_one(handle, &Counts::stuck);
+}
+
+void SlowHandles::add_one(std::uint64_t handle, std::size_t Counts::*of) {
+  Counts& counts = counts_[handle];
+  const bool was_blocked = counts.is_blocked();
+  ++(counts.*of);
+  if (!was_blocked && counts.is_blocked()) ++held_back_;
 }
 
 void SlowHandles::end_one(std::uint64_t handle, std::size_t Counts::*of) {
@@ -32,7 +39,8 @@ void SlowHandles::end_one(std::uint64_t handle, std::size_t Counts::*of) {
   Counts& counts = found->second;
   const bool was_blocked = counts.is_blocked();
   --(counts.*of);
-  if (was_blocked && !counts.is_blocked()) ++freed_;
+  const bool is_slow_no_more = of == &Counts::slow && counts.slow == 0;
+  if (is_slow_no_more || (was_blocked && !counts.is_blocked())) ++freed_;
   if (counts.slow == 0 && counts.stuck == 0) counts_.erase(found);
 }
 

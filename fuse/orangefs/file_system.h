@@ -73,7 +73,7 @@ class OrangefsFileSystem {
   [[nodiscard]] ListedPages& listed_pages() { return listed_pages_; }
 
  private:
-  static constexpr std::uint64_t kListedPages = std::uint64_t{64} << 20;  // bytes
+  static constexpr std::uint64_t kListedPages = std::uint64_t{256} << 20;  // bytes
 
   const Options options_;
   const orangefs::Handle root_;

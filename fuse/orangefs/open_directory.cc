@@ -5,7 +5,7 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-constexpr std::size_t kMostBegins = 4096;  // two million entries
+constexpr std::size_t kMostBegins = 256;
 
 }  // namespace
 
@@ -62,20 +62,19 @@ OpenDirectory::PagePtr OpenDirectory::page_with(std::uint64_t entry) const {
 std::pair<std::uint64_t, client::DirectoryCursor> OpenDirectory::begin_of(
     std::uint64_t entry) const {
   const std::lock_guard lock(mutex_);
-  return *std::prev(begins_.upper_bound(entry));
+  const std::pair<std::uint64_t, client::DirectoryCursor> known =
+      *std::prev(begins_.upper_bound(entry));
+  return entry >= next_.first && next_.first > known.first ? next_ : known;
 }
 
 void OpenDirectory::keep(const PagePtr& page) {
   {
     const std::lock_guard lock(mutex_);
-    if (begins_.size() > kMostBegins) {
-      for (auto each = std::next(begins_.begin()); each != begins_.end();) {
-        each = begins_.erase(each);
-        if (each != begins_.end()) ++each;
-      }
-    }
-    if (!page->content.end) begins_.insert_or_assign(page->end(), page->content.next);
     page_ = page;
+    if (!page->content.end) {
+      next_ = {page->end(), page->content.next};
+      note_begin();
+    }
   }
   pages_.keep(*this, page->memory());
 }
@@ -84,6 +83,25 @@ void OpenDirectory::rewind() {
   const std::lock_guard lock(mutex_);
   page_.reset();
   begins_.erase(std::next(begins_.begin()), begins_.end());
+  apart_ = 0;
+  next_ = *begins_.begin();
+}
+
+// Remembers where the next page begins, unless that is near another begin. The more there are, the
+// farther is near.
+void OpenDirectory::note_begin() {
+  const auto known = begins_.find(next_.first);
+  if (known != begins_.end()) {
+    known->second = next_.second;
+  } else if (next_.first > begins_.rbegin()->first + apart_) {
+    begins_.insert(next_);
+  }
+  if (begins_.size() <= kMostBegins) return;
+  apart_ = 2 * (begins_.rbegin()->first / kMostBegins);
+  for (auto each = std::next(begins_.begin()); each != begins_.end();) {
+    const bool is_near = each->first - std::prev(each)->first <= apart_;
+    each = is_near ? begins_.erase(each) : std::next(each);
+  }
 }
 
 void OpenDirectory::drop_page() {

@@ -83,12 +83,15 @@ class OpenDirectory : public std::enable_shared_from_this<OpenDirectory> {
  private:
   friend class ListedPages;
   void drop_page();
+  void note_begin();
 
   ListedPages& pages_;
   mutable std::mutex mutex_;
   PagePtr page_;
-  // Where pages begin. Every second one is forgotten when there are very many.
+  // Where some pages begin, not nearer to each other than that.
   std::map<std::uint64_t, client::DirectoryCursor> begins_ = {{2, client::DirectoryCursor()}};
+  std::uint64_t apart_ = 0;
+  std::pair<std::uint64_t, client::DirectoryCursor> next_ = {2, {}};  // behind the page
 };
 using OpenDirectories = Handles<OpenDirectory>;
 

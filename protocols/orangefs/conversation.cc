@@ -376,8 +376,9 @@ bool OrangefsConversation::awaits_client(IoKey key, bool in_mid_message) {
          operation->moved < operation->part.requested.bytes;
 }
 
-// A server works on one request of a handle at a time, apart from I/O beside I/O and requests
-// beside each other that only read. It answers an I/O before the data, once its turn has come.
+// A server works on the requests of a handle in their order, one at a time. IO goes beside IO, and
+// requests that only read go beside each other, if nothing else waits before them. An IO is
+// answered when its turn has come, before its data.
 bool OrangefsConversation::is_queued(IoKey key) {
   const Operation* const operation = operations_.find(key);
   return operation != nullptr &&

@@ -15,7 +15,8 @@ namespace {
 using orangefs::IoType;
 using orangefs::Tag;
 
-constexpr const char* kTwoJobs = "[{match: {hint: {jobid: a}}, virtual_pfs: a}]";
+constexpr const char* kTwoJobs =
+    "[{match: {hint: {jobid: a}}, virtual_pfs: a}, {match: {hint: {jobid: b}}, virtual_pfs: b}]";
 
 // Starts `count` writes of 1 MiB: the data server has answered, and the data are still to come. All
 // answers leave together, so that all writes stall from the same time.
@@ -56,7 +57,7 @@ class ProxyStalls : public ::testing::Test {
   ProxyProcess proxy_{{.upstream = server_.port(),
                        .depth = 4,
                        .timeouts = "client_stall: 400 ms",
-                       .virtual_pfs = "a: {weight: 1}",
+                       .virtual_pfs = "a: {weight: 1}, b: {weight: 1}",
                        .rules = kTwoJobs}};
   ProxiedLink staller_ = open_link(proxy_, server_);
   ProxiedLink victim_ = open_link(proxy_, server_);
@@ -228,6 +229,8 @@ class ProxyStallsBehindAHandle : public ProxyStalls {
   }
 
   ProxiedLink queued_ = open_link(proxy_, server_);
+  Tag sent_ = 0;      // to the server by that link
+  Tag answered_ = 0;  // of these
 };
 
 TEST_F(ProxyStallsBehindAHandle, RequestsThatTheServerQueuesGiveTheirSlotsUp) {
@@ -280,6 +283,59 @@ TEST_F(ProxyStallsBehindAHandle, LaterOnesGoWhenThoseInTheQueueAreGone) {
   EXPECT_FALSE(later.server.readable(0ms));
   queued_.client.close();
   EXPECT_TRUE(later.server.receive());
+}
+
+// Those that the scheduler has already do not take the slots in turn.
+TEST_F(ProxyStallsBehindAHandle, NoMoreThanTheDepthIsSentBehindASlowClient) {
+  start_writes(staller_, 1, "a");
+  constexpr Tag kAll = 100;
+  for (Tag tag = 1; tag <= kAll; ++tag) {
+    ASSERT_TRUE(queued_.client.send(small_read_request(tag, {.size = 4096})));
+  }
+  for (Tag tag = 1; tag <= 10; ++tag) expect_other_served(victim_, tag);
+  EXPECT_TRUE(proxy_.logs("of its requests wait at the data server for a slow client"));
+  std::vector<Tag> sent;
+  while (queued_.server.readable(300ms)) sent.push_back(queued_.server.receive()->header.tag);
+  EXPECT_LE(sent.size(), 8U) << "the depth, and what the first of them gave up";
+  end_write();
+  for (const Tag tag : sent) expect_answer_to(tag);
+  for (std::size_t i = sent.size(); i < kAll; ++i) {
+    const auto request = queued_.server.receive();
+    ASSERT_TRUE(request);
+    expect_answer_to(request->header.tag);
+  }
+}
+
+// An application has a budget for that at each address.
+TEST_F(ProxyStallsBehindAHandle, OneThatWaitedThereForTooLongIsKeptFromSlowFilesAlone) {
+  start_writes(staller_, 1, "a");
+  const auto ask_for = [&](Tag tag) {
+    ASSERT_TRUE(queued_.client.send(small_read_request(tag, {.size = 4096, .job = "b"})));
+  };
+  Tag tag = 0;
+  for (int turn = 0; turn < 3; ++turn) {
+    const Tag first = tag + 1;
+    for (int i = 0; i < 4; ++i) ask_for(++tag);
+    for (Tag each = first; each <= tag; ++each) {
+      if (!queued_.server.readable(500ms)) break;
+      ASSERT_TRUE(queued_.server.receive());
+      ++sent_;
+    }
+    expect_other_served(victim_, static_cast<Tag>(turn + 1));
+    for (; answered_ < sent_;) expect_answer_to(++answered_);
+  }
+  EXPECT_LT(sent_, tag) << "the server has answered all, and the last ones wait all the same";
+  EXPECT_FALSE(queued_.server.readable(300ms));
+
+  // Other applications and other files are as before.
+  ASSERT_TRUE(victim_.client.send(small_read_request(50, {.size = 4096})));
+  expect_answered(victim_, 50);
+  expect_other_served(queued_, 51);
+  end_write();
+  for (; answered_ < tag;) {
+    ASSERT_TRUE(queued_.server.receive());
+    expect_answer_to(++answered_);
+  }
 }
 
 }  // namespace

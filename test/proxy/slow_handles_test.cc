@@ -39,6 +39,23 @@ TEST(SlowHandles, ItIsFreedWithTheLastSlowTransferOrTheLastStuckRequest) {
   EXPECT_EQ(handles.freed(), 2U);
   handles.stuck_ended(7);
   EXPECT_EQ(handles.freed(), 2U);
+  handles.slowed(7);
+  handles.slow_ended(7);
+  EXPECT_EQ(handles.freed(), 3U);
+}
+
+TEST(SlowHandles, ItTellsWhenMoreHasToBeHeldBack) {
+  SlowHandles handles;
+  handles.slowed(7);
+  handles.slowed(8);
+  EXPECT_EQ(handles.held_back(), 0U);
+  handles.stuck(7);
+  handles.stuck(7);
+  EXPECT_EQ(handles.held_back(), 1U);
+  handles.stuck(8);
+  EXPECT_EQ(handles.held_back(), 2U);
+  handles.hold_back();
+  EXPECT_EQ(handles.held_back(), 3U);
 }
 
 TEST(SlowHandles, OthersAreNotFreedWithIt) {
