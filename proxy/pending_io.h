@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -30,6 +31,7 @@ struct PendingIo : stage::Held {
   bool parked = false;          // the dispatcher knows that the session keeps it back
   bool waits_for_turn = false;  // in the ClientTurns of its slow client
   bool has_turn = false;        // likewise
+  bool client_is_slow = false;  // so it gave its slot up
   bool slows_handle = false;    // SlowHandles counts it as a slow transfer
   bool stuck = false;           // likewise, as a request behind one
   stage::SlowClient parked_for = stage::SlowClient::none;  // as the dispatcher knows it
@@ -39,6 +41,11 @@ struct PendingIo : stage::Held {
   std::uint64_t moved = 0;
   std::uint64_t told_moved = 0;  // what the dispatcher counts
   TimePoint last_progress = {};
+  // While it is without a slot and waits for its client: since when, and what had moved by then.
+  std::optional<TimePoint> waits_since;
+  std::uint64_t moved_before_wait = 0;
+  Duration contended =
+      {};  // for how long others waited, while it was in the queue of a slow handle
 
   std::uint64_t number = 0;      // order of arrival: requests of one event have the same time
   std::uint64_t arrived_in = 0;  // Worker::event()

@@ -103,14 +103,16 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] PendingIo* parked_io(IoKey key);
   void submit_parked();
   void submit_all_parked();
-  void slows_handle(PendingIo& io, TimePoint now);
+  void note_wait(PendingIo& io, bool waits, TimePoint now);
   void no_longer_stuck(PendingIo& io);
   void leave_handle(PendingIo& io);
   [[nodiscard]] Duration stuck_after() const;
   [[nodiscard]] bool waits_for_handle(const PendingIo& io, TimePoint now);
   void check_handles(TimePoint now);
+  void check_behind_handles(TimePoint now);
+  void submit_behind_handles(std::size_t most);
   void find_stuck(TimePoint now);
-  void charge_for_queue(const std::vector<PendingIo*>& queued, TimePoint now);
+  void charge_for_queue(PendingIo& io, TimePoint now);
   void hold_back(TimePoint now);
   void spare_queued(std::vector<PendingIo*>& overdue, TimePoint now);
   void check_hang_up(TimePoint now);
@@ -131,6 +133,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void park_all(TimePoint now);
   [[nodiscard]] std::vector<PendingIo*> take_back(std::vector<PendingIo*> ios, TimePoint now);
   void give_slots_up(const std::vector<PendingIo*>& waiting);
+  void lose_slots_for_client(const std::vector<PendingIo*>& waiting);
   [[nodiscard]] ClientStallWatch::Limits stall_limits() const;
   void learn_size(const FinishedIo& finished);
   void check_server_stall(TimePoint now);
@@ -178,6 +181,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   std::size_t stuck_ = 0;    // requests that SlowHandles counts
   std::uint64_t freed_ = 0;  // SlowHandles::freed() and held_back() at the last look
   std::uint64_t held_back_ = 0;
+  TimePoint looked_at_ = {};     // when the queues of handles were
   TimePoint looked_again_ = {};  // at behind_handles_
   TimePoint unread_at_ = {};     // when the server's stream was last seen not to be read
   std::size_t refused_ = 0;      // since the last check_time()

@@ -7,6 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/wide.h"
 #include "net/endpoint.h"
 #include "proxy/session.h"
 
@@ -18,17 +19,38 @@ namespace {
 constexpr int kStuckAfter = 4;
 // A look that comes late counts as a timely one.
 constexpr Duration kMostCharged = std::chrono::milliseconds(100);
-// How often requests that wait for a budget are looked at.
+// So often some requests are looked at that may wait for a budget.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
+constexpr std::size_t kLookedAtAgain = 64;
+
+bool is_slower(std::uint64_t moved, BytesPerSecond least, Duration in) {
+  return Wide{moved} * kNanosecondsPerSecond <
+         Wide{least.count} * static_cast<std::uint64_t>(in.count());
+}
 
 }  // namespace
 
-// A transfer without a slot waits for its client. Where it is without a slot for another reason,
-// that is nothing strange at first.
-void Session::slows_handle(PendingIo& io, TimePoint now) {
-  if (io.handle == 0 || io.slows_handle || conversation_->is_queued(io.key)) return;
-  const bool lost_its_slot = io.gave_slot_up && !io.on_probation;
-  if (!lost_its_slot && now - io.sent < stuck_after()) return;
+Duration Session::stuck_after() const {
+  return stall_limits().client_stall / kStuckAfter;
+}
+
+// Whether a transfer without a slot waits for its client. It slows its handle if it lost its slot
+// for that, or if it has waited at several looks and its client was slower than the least rate.
+void Session::note_wait(PendingIo& io, bool waits, TimePoint now) {
+  if (io.handle == 0 || io.slows_handle) return;
+  if (!waits || conversation_->is_queued(io.key)) return io.waits_since.reset();
+  const std::uint64_t moved = conversation_->moved(io.key);
+  if (!io.waits_since) {
+    io.waits_since = now;
+    io.moved_before_wait = moved;
+  }
+  if (!io.client_is_slow) {
+    const Duration waited = now - *io.waits_since;
+    if (waited < stuck_after()) return;
+    if (!is_slower(moved - io.moved_before_wait, stall_limits().least_rate, waited)) {
+      return io.waits_since.reset();
+    }
+  }
   io.slows_handle = true;
   shared_.slow_handles.slowed(io.handle);
 }
@@ -44,12 +66,8 @@ void Session::leave_handle(PendingIo& io) {
   if (std::exchange(io.slows_handle, false)) shared_.slow_handles.slow_ended(io.handle);
 }
 
-Duration Session::stuck_after() const {
-  return stall_limits().client_stall / kStuckAfter;
-}
-
 // Whether the request has to wait for a slow client of its handle: the server would only queue it,
-// or would queue it too, and its application's budget for that is used up.
+// or might, and its application's budget for that is used up.
 bool Session::waits_for_handle(const PendingIo& io, TimePoint now) {
   const SlowHandles& handles = shared_.slow_handles;
   if (!handles.any() || io.handle == 0 || needs_no_slot(io)) return false;
@@ -63,46 +81,48 @@ bool Session::waits_for_handle(const PendingIo& io, TimePoint now) {
 // another request of its handle loses its slot to others, as that other request did. The time that
 // others waited is charged to a budget of its application. Without budgets, an application and one
 // that is slow for it would take all slots for that long with each new handle.
+//
+// Goes before anything is submitted in this event: the dispatcher does not know of that yet, and
+// could not give it back.
 void Session::check_handles(TimePoint now) {
-  SlowHandles& handles = shared_.slow_handles;
+  const SlowHandles& handles = shared_.slow_handles;
   if (!to_client_.waits_for_source()) unread_at_ = now;
   if (stuck_ > 0 || handles.any()) find_stuck(now);
+  looked_at_ = now;
   const std::uint64_t held_back = handles.held_back();
   if (std::exchange(held_back_, held_back) != held_back) hold_back(now);
-  if (behind_handles_.empty()) return;
-  const std::uint64_t freed = handles.freed();
-  const bool some_may_go = std::exchange(freed_, freed) != freed ||
-                           worker_.dispatcher().bypassed() || now - looked_again_ >= kLookAgain;
-  if (!some_may_go) return;
-  looked_again_ = now;
-  for (const IoKey key : std::exchange(behind_handles_, {})) {
-    if (PendingIo* const io = parked_io(key)) submit(*io);  // parks it again if it may not go
-  }
 }
 
 void Session::find_stuck(TimePoint now) {
-  // Answers may have come that are not read, because the client takes nothing.
+  // Answers may have come that are not read, because the client takes nothing. Then a request loses
+  // its slot later, and holds nothing back.
   const bool all_are_read = now - unread_at_ >= stuck_after();
+  const Duration patience = all_are_read ? stuck_after() : stall_limits().client_stall;
   std::vector<PendingIo*> queued;
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held || io->handle == 0) return;
     if (!conversation_->is_queued(key)) return no_longer_stuck(*io);
-    if (io->stuck || io->unscheduled || io->behind_message || !all_are_read) return;
+    if (io->stuck || io->unscheduled || io->behind_message) return;
+    if (io->gave_slot_up && !all_are_read) return;
     if (shared_.slow_handles.is_slow(io->handle)) queued.push_back(io);
   });
   if (queued.empty() || !worker_.dispatcher().others_wait(queued, true, now)) return;
-  charge_for_queue(queued, now);
-  std::erase_if(queued, [&](const PendingIo* io) { return now - io->sent < stuck_after(); });
+  const Duration contended = std::min(now - looked_at_, kMostCharged);
+  for (PendingIo* io : queued) io->contended += std::min(contended, now - io->sent);
+  std::erase_if(queued, [&](const PendingIo* io) { return now - io->sent < patience; });
   std::size_t with_slots = 0;
   for (PendingIo* io : queued) {
-    io->stuck = true;
-    ++stuck_;
-    shared_.slow_handles.stuck(io->handle);
+    if (all_are_read) {
+      io->stuck = true;
+      ++stuck_;
+      shared_.slow_handles.stuck(io->handle);
+    }
     // Others of its client go on.
     leave_turns(*io);
     if (std::exchange(io->on_probation, false)) --on_their_way_;
     if (io->gave_slot_up) continue;
     ++with_slots;
+    charge_for_queue(*io, now);
     give_slots_up({io});
   }
   if (with_slots == 0) return;
@@ -112,16 +132,18 @@ void Session::find_stuck(TimePoint now) {
               net::to_string(identity_.endpoint()), with_slots);
 }
 
-// Only time since the last look, in which others wait.
-void Session::charge_for_queue(const std::vector<PendingIo*>& queued, TimePoint now) {
-  if (!worker_.dispatcher().others_wait(queued, false, now)) return;
-  for (const PendingIo* io : queued) {
-    if (io->gave_slot_up) continue;
-    const TimePoint begin = std::max(io->sent, now - kMostCharged);
-    const bool left = shared_.queue_stalls.take(io->virtual_pfs(), identity_.endpoint().address(),
-                                                begin, now, stall_limits().client_stall);
-    if (!left) shared_.slow_handles.hold_back();
-  }
+// The request is about to lose its slot.
+void Session::charge_for_queue(PendingIo& io, TimePoint now) {
+  if (!worker_.dispatcher().others_wait({&io}, false, now)) return;
+  StallBudgets& budgets = shared_.queue_stalls;
+  const asio::ip::address address = identity_.endpoint().address();
+  const Duration stall = stall_limits().client_stall;
+  const auto is_good = [&] {
+    return budgets.standing(io.virtual_pfs(), address, now, stall) == StallBudgets::Standing::good;
+  };
+  const bool was_good = is_good();
+  (void)budgets.take(io.virtual_pfs(), address, now - io.contended, now, stall);
+  if (was_good && !is_good()) shared_.slow_handles.hold_back();
 }
 
 // Takes the requests back from the scheduler that have to wait for slow clients of their handles.
@@ -133,8 +155,27 @@ void Session::hold_back(TimePoint now) {
   // Others are released already.
   std::vector<PendingIo*> taken = take_back(std::move(waiting), now);
   std::ranges::sort(taken, {}, &PendingIo::number);
-  for (PendingIo* io : taken) {
-    park(*io, stage::SlowClient::of_its_handle);
+  for (PendingIo* io : taken) park(*io, stage::SlowClient::of_its_handle);
+}
+
+void Session::check_behind_handles(TimePoint now) {
+  if (behind_handles_.empty()) return;
+  const std::uint64_t freed = shared_.slow_handles.freed();
+  if (std::exchange(freed_, freed) != freed || worker_.dispatcher().bypassed()) {
+    submit_behind_handles(behind_handles_.size());
+  } else if (now - looked_again_ >= kLookAgain) {
+    looked_again_ = now;
+    submit_behind_handles(kLookedAtAgain);
+  }
+}
+
+void Session::submit_behind_handles(std::size_t most) {
+  const auto end =
+      behind_handles_.begin() + static_cast<std::ptrdiff_t>(std::min(most, behind_handles_.size()));
+  const std::vector<IoKey> first(behind_handles_.begin(), end);
+  behind_handles_.erase(behind_handles_.begin(), end);
+  for (const IoKey key : first) {
+    if (PendingIo* const io = parked_io(key)) submit(*io);  // parks it again if it may not go
   }
 }
 

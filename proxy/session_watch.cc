@@ -27,8 +27,9 @@ void Session::check_time(TimePoint now) {
   check_hang_up(now);
   check_answers(now);
   check_message(now);
-  check_client_stall(now);
   check_handles(now);
+  check_client_stall(now);
+  check_behind_handles(now);
   check_server_stall(now);
   check_service_time(now);
   if (shared_.draining.load(std::memory_order_relaxed)) check_drain();
@@ -92,7 +93,7 @@ void Session::check_client_stall(TimePoint now) {
       stall(waiting.with_slots, now);
       break;
     case ClientStallWatch::Verdict::stalls:
-      give_slots_up(waiting.with_slots);
+      lose_slots_for_client(waiting.with_slots);
       break;
   }
   const bool waited_for = !waiting.with_slots.empty() || !waiting.late.empty();
@@ -141,7 +142,7 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing, TimePoint now)
         (clients_turn && conversation_->awaits_client(key, to_server_.in_mid_message()));
     if (io->gave_slot_up || io->unscheduled) {
       waiting.for_late_data |= for_data;
-      if (for_data || client_takes_nothing) slows_handle(*io, now);
+      note_wait(*io, for_data || client_takes_nothing, now);
       const bool keeps_thread = !io->unscheduled && conversation_->occupies_server();
       if (keeps_thread && (for_data || client_takes_nothing)) waiting.late.push_back(io);
     } else if (for_data || client_takes_nothing) {
@@ -155,7 +156,7 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing, TimePoint now)
 void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
   ++shared_.counters.client_stalls;
   park_all(now);
-  give_slots_up(waiting);
+  lose_slots_for_client(waiting);
   spdlog::log(client_stall_.is_news(now) ? spdlog::level::warn : spdlog::level::debug,
               "client {} {}: {} of its requests give up their slots until it does",
               net::to_string(identity_.endpoint()),
@@ -189,6 +190,11 @@ std::vector<PendingIo*> Session::take_back(std::vector<PendingIo*> ios, TimePoin
     leave_turns(*io);
   }
   return taken;
+}
+
+void Session::lose_slots_for_client(const std::vector<PendingIo*>& waiting) {
+  for (PendingIo* io : waiting) io->client_is_slow = true;
+  give_slots_up(waiting);
 }
 
 void Session::give_slots_up(const std::vector<PendingIo*>& waiting) {
@@ -294,7 +300,7 @@ bool Session::spare_slow_client(std::vector<PendingIo*>& overdue, TimePoint now)
   }
   for (PendingIo* io : slow) io->last_progress = now;
   std::erase_if(slow, [](const PendingIo* io) { return io->gave_slot_up; });
-  give_slots_up(slow);
+  lose_slots_for_client(slow);
   return true;
 }
 

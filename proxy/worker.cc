@@ -226,9 +226,12 @@ PendingIo& Worker::make_held(TimePoint arrival) {
   io.parked = false;
   io.waits_for_turn = false;
   io.has_turn = false;
+  io.client_is_slow = false;
   io.slows_handle = false;
   io.stuck = false;
   io.moved = 0;
+  io.waits_since.reset();
+  io.contended = {};
   io.previous_held = last_held_;
   io.next_held = nullptr;
   (last_held_ != nullptr ? last_held_->next_held : first_held_) = &io;

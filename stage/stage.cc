@@ -215,6 +215,7 @@ std::optional<Stage::ClientWait> Stage::waits_for_client(AppId app) const {
 }
 
 void Stage::arrive(Held& io, TimePoint now) {
+  VPFS_DEBUG_ASSERT(io.state == Held::State::parked);
   (void)enter(io, now);
   stop_waiting_for_client(io, now);
   io.state = Held::State::queued;

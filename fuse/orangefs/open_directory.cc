@@ -82,9 +82,9 @@ void OpenDirectory::keep(const PagePtr& page) {
 void OpenDirectory::rewind() {
   const std::lock_guard lock(mutex_);
   page_.reset();
-  begins_.erase(std::next(begins_.begin()), begins_.end());
+  begins_ = {{kFirst, {}}};
+  next_ = {kFirst, {}};
   apart_ = 0;
-  next_ = *begins_.begin();
 }
 
 // Remembers where the next page begins, unless that is near another begin. The more there are, the

@@ -85,13 +85,15 @@ class OpenDirectory : public std::enable_shared_from_this<OpenDirectory> {
   void drop_page();
   void note_begin();
 
+  static constexpr std::uint64_t kFirst = 2;  // behind "." and ".."
+
   ListedPages& pages_;
   mutable std::mutex mutex_;
   PagePtr page_;
   // Where some pages begin, not nearer to each other than that.
-  std::map<std::uint64_t, client::DirectoryCursor> begins_ = {{2, client::DirectoryCursor()}};
+  std::map<std::uint64_t, client::DirectoryCursor> begins_ = {{kFirst, {}}};
   std::uint64_t apart_ = 0;
-  std::pair<std::uint64_t, client::DirectoryCursor> next_ = {2, {}};  // behind the page
+  std::pair<std::uint64_t, client::DirectoryCursor> next_ = {kFirst, {}};  // behind the page
 };
 using OpenDirectories = Handles<OpenDirectory>;
 
