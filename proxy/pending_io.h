@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -41,11 +40,9 @@ struct PendingIo : stage::Held {
   std::uint64_t moved = 0;
   std::uint64_t told_moved = 0;  // what the dispatcher counts
   TimePoint last_progress = {};
-  // While it is without a slot and waits for its client: since when, and what had moved by then.
-  std::optional<TimePoint> waits_since;
+  // For how long it waited for its client while it was without a slot, and what had moved before.
+  Duration waited = {};
   std::uint64_t moved_before_wait = 0;
-  Duration contended =
-      {};  // for how long others waited, while it was in the queue of a slow handle
 
   std::uint64_t number = 0;      // order of arrival: requests of one event have the same time
   std::uint64_t arrived_in = 0;  // Worker::event()

@@ -181,11 +181,13 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   std::size_t stuck_ = 0;    // requests that SlowHandles counts
   std::uint64_t freed_ = 0;  // SlowHandles::freed() and held_back() at the last look
   std::uint64_t held_back_ = 0;
-  TimePoint looked_at_ = {};     // when the queues of handles were
+  TimePoint looked_at_ = {};     // the last look
   TimePoint looked_again_ = {};  // at behind_handles_
-  TimePoint unread_at_ = {};     // when the server's stream was last seen not to be read
-  std::size_t refused_ = 0;      // since the last check_time()
-  bool refusing_ = false;        // no reading until the next check_time()
+  // When the server's stream was last seen not to be read, and to be read.
+  TimePoint unread_at_ = {};
+  TimePoint read_at_ = {};
+  std::size_t refused_ = 0;  // since the last check_time()
+  bool refusing_ = false;    // no reading until the next check_time()
   bool overrun_told_ = false;
   bool flush_pending_ = false;
   bool closing_ = false;

@@ -18,13 +18,15 @@ namespace {
 // servers answer sooner, and an application's budget is a third.
 constexpr int kStuckAfter = 4;
 // A look that comes late counts as a timely one.
-constexpr Duration kMostCharged = std::chrono::milliseconds(100);
+constexpr Duration kLongestStep = std::chrono::milliseconds(100);
+// What moves is counted by messages.
+constexpr std::uint64_t kLargeMessage = std::uint64_t{256} << 10;
 // So often some requests are looked at that may wait for a budget.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 constexpr std::size_t kLookedAtAgain = 64;
 
 bool is_slower(std::uint64_t moved, BytesPerSecond least, Duration in) {
-  return Wide{moved} * kNanosecondsPerSecond <
+  return Wide{moved + kLargeMessage} * kNanosecondsPerSecond <
          Wide{least.count} * static_cast<std::uint64_t>(in.count());
 }
 
@@ -34,22 +36,18 @@ Duration Session::stuck_after() const {
   return stall_limits().client_stall / kStuckAfter;
 }
 
-// Whether a transfer without a slot waits for its client. It slows its handle if it lost its slot
-// for that, or if it has waited at several looks and its client was slower than the least rate.
+// Notes whether a transfer without a slot waits for its client now. It slows its handle if it lost
+// its slot for that, or once it has waited for so long while its client was slower than the least
+// rate.
 void Session::note_wait(PendingIo& io, bool waits, TimePoint now) {
-  if (io.handle == 0 || io.slows_handle) return;
-  if (!waits || conversation_->is_queued(io.key)) return io.waits_since.reset();
-  const std::uint64_t moved = conversation_->moved(io.key);
-  if (!io.waits_since) {
-    io.waits_since = now;
-    io.moved_before_wait = moved;
-  }
+  if (io.handle == 0 || io.slows_handle || !waits || conversation_->is_queued(io.key)) return;
   if (!io.client_is_slow) {
-    const Duration waited = now - *io.waits_since;
-    if (waited < stuck_after()) return;
-    if (!is_slower(moved - io.moved_before_wait, stall_limits().least_rate, waited)) {
-      return io.waits_since.reset();
-    }
+    const std::uint64_t moved = conversation_->moved(io.key);
+    if (io.waited == Duration::zero()) io.moved_before_wait = moved;
+    io.waited += std::min(now - looked_at_, kLongestStep);
+    if (io.waited < stuck_after()) return;
+    const Duration waited = std::exchange(io.waited, Duration::zero());
+    if (!is_slower(moved - io.moved_before_wait, stall_limits().least_rate, waited)) return;
   }
   io.slows_handle = true;
   shared_.slow_handles.slowed(io.handle);
@@ -86,9 +84,8 @@ bool Session::waits_for_handle(const PendingIo& io, TimePoint now) {
 // could not give it back.
 void Session::check_handles(TimePoint now) {
   const SlowHandles& handles = shared_.slow_handles;
-  if (!to_client_.waits_for_source()) unread_at_ = now;
+  (to_client_.waits_for_source() ? read_at_ : unread_at_) = now;
   if (stuck_ > 0 || handles.any()) find_stuck(now);
-  looked_at_ = now;
   const std::uint64_t held_back = handles.held_back();
   if (std::exchange(held_back_, held_back) != held_back) hold_back(now);
 }
@@ -96,19 +93,20 @@ void Session::check_handles(TimePoint now) {
 void Session::find_stuck(TimePoint now) {
   // Answers may have come that are not read, because the client takes nothing. Then a request loses
   // its slot later, and holds nothing back.
+  const Duration stall = stall_limits().client_stall;
   const bool all_are_read = now - unread_at_ >= stuck_after();
-  const Duration patience = all_are_read ? stuck_after() : stall_limits().client_stall;
+  const bool none_is_read = now - read_at_ >= stall;
+  const Duration patience = all_are_read ? stuck_after() : stall;
   std::vector<PendingIo*> queued;
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held || io->handle == 0) return;
-    if (!conversation_->is_queued(key)) return no_longer_stuck(*io);
+    if (none_is_read || !conversation_->is_queued(key)) no_longer_stuck(*io);
+    if (!conversation_->is_queued(key)) return;
     if (io->stuck || io->unscheduled || io->behind_message) return;
     if (io->gave_slot_up && !all_are_read) return;
     if (shared_.slow_handles.is_slow(io->handle)) queued.push_back(io);
   });
   if (queued.empty() || !worker_.dispatcher().others_wait(queued, true, now)) return;
-  const Duration contended = std::min(now - looked_at_, kMostCharged);
-  for (PendingIo* io : queued) io->contended += std::min(contended, now - io->sent);
   std::erase_if(queued, [&](const PendingIo* io) { return now - io->sent < patience; });
   std::size_t with_slots = 0;
   for (PendingIo* io : queued) {
@@ -132,7 +130,7 @@ void Session::find_stuck(TimePoint now) {
               net::to_string(identity_.endpoint()), with_slots);
 }
 
-// The request is about to lose its slot.
+// The request is about to lose its slot. That others waited for all of that time is not known.
 void Session::charge_for_queue(PendingIo& io, TimePoint now) {
   if (!worker_.dispatcher().others_wait({&io}, false, now)) return;
   StallBudgets& budgets = shared_.queue_stalls;
@@ -142,7 +140,7 @@ void Session::charge_for_queue(PendingIo& io, TimePoint now) {
     return budgets.standing(io.virtual_pfs(), address, now, stall) == StallBudgets::Standing::good;
   };
   const bool was_good = is_good();
-  (void)budgets.take(io.virtual_pfs(), address, now - io.contended, now, stall);
+  (void)budgets.take(io.virtual_pfs(), address, std::max(io.sent, now - stuck_after()), now, stall);
   if (was_good && !is_good()) shared_.slow_handles.hold_back();
 }
 
@@ -159,13 +157,16 @@ void Session::hold_back(TimePoint now) {
 }
 
 void Session::check_behind_handles(TimePoint now) {
+  looked_at_ = now;
   if (behind_handles_.empty()) return;
   const std::uint64_t freed = shared_.slow_handles.freed();
   if (std::exchange(freed_, freed) != freed || worker_.dispatcher().bypassed()) {
     submit_behind_handles(behind_handles_.size());
   } else if (now - looked_again_ >= kLookAgain) {
-    looked_again_ = now;
+    const std::size_t before = behind_handles_.size();
     submit_behind_handles(kLookedAtAgain);
+    const bool all_went = behind_handles_.size() + std::min(before, kLookedAtAgain) == before;
+    if (!all_went) looked_again_ = now;
   }
 }
 

@@ -142,7 +142,8 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing, TimePoint now)
         (clients_turn && conversation_->awaits_client(key, to_server_.in_mid_message()));
     if (io->gave_slot_up || io->unscheduled) {
       waiting.for_late_data |= for_data;
-      note_wait(*io, for_data || client_takes_nothing, now);
+      const bool takes_none = client_takes_nothing && io->kind != IoKind::write;
+      note_wait(*io, for_data || takes_none, now);
       const bool keeps_thread = !io->unscheduled && conversation_->occupies_server();
       if (keeps_thread && (for_data || client_takes_nothing)) waiting.late.push_back(io);
     } else if (for_data || client_takes_nothing) {

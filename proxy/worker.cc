@@ -230,8 +230,7 @@ PendingIo& Worker::make_held(TimePoint arrival) {
   io.slows_handle = false;
   io.stuck = false;
   io.moved = 0;
-  io.waits_since.reset();
-  io.contended = {};
+  io.waited = {};
   io.previous_held = last_held_;
   io.next_held = nullptr;
   (last_held_ != nullptr ? last_held_->next_held : first_held_) = &io;
