@@ -219,7 +219,7 @@ bool Session::holds_far_too_much() {
 }
 
 void Session::submit(PendingIo& io) {
-  if (waits_for_handle(io, worker_.now())) {
+  if (waits_for_handle(io)) {
     leave_turns(io);  // others must not wait for one that waits here
     return park(io, stage::SlowClient::of_its_handle);
   }

@@ -107,7 +107,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void no_longer_stuck(PendingIo& io);
   void leave_handle(PendingIo& io);
   [[nodiscard]] Duration stuck_after() const;
-  [[nodiscard]] bool waits_for_handle(const PendingIo& io, TimePoint now);
+  [[nodiscard]] bool waits_for_handle(const PendingIo& io);
+  [[nodiscard]] bool may_wait_in_queue(const PendingIo& io);
   void check_handles(TimePoint now);
   void check_behind_handles(TimePoint now);
   void submit_behind_handles(std::size_t most);

@@ -19,14 +19,14 @@ namespace {
 constexpr int kStuckAfter = 4;
 // A look that comes late counts as a timely one.
 constexpr Duration kLongestStep = std::chrono::milliseconds(100);
-// What moves is counted by messages.
+// What moves is counted by messages: one more may be on its way.
 constexpr std::uint64_t kLargeMessage = std::uint64_t{256} << 10;
 // So often some requests are looked at that may wait for a budget.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 constexpr std::size_t kLookedAtAgain = 64;
 
 bool is_slower(std::uint64_t moved, BytesPerSecond least, Duration in) {
-  return Wide{moved + kLargeMessage} * kNanosecondsPerSecond <
+  return Wide{moved} * kNanosecondsPerSecond <
          Wide{least.count} * static_cast<std::uint64_t>(in.count());
 }
 
@@ -46,8 +46,13 @@ void Session::note_wait(PendingIo& io, bool waits, TimePoint now) {
     if (io.waited == Duration::zero()) io.moved_before_wait = moved;
     io.waited += std::min(now - looked_at_, kLongestStep);
     if (io.waited < stuck_after()) return;
-    const Duration waited = std::exchange(io.waited, Duration::zero());
-    if (!is_slower(moved - io.moved_before_wait, stall_limits().least_rate, waited)) return;
+    const BytesPerSecond least = stall_limits().least_rate;
+    const std::uint64_t since = moved - io.moved_before_wait;
+    if (!is_slower(since, least, io.waited)) {
+      io.waited = {};
+      return;
+    }
+    if (!is_slower(since + kLargeMessage, least, io.waited)) return;
   }
   io.slows_handle = true;
   shared_.slow_handles.slowed(io.handle);
@@ -66,19 +71,23 @@ void Session::leave_handle(PendingIo& io) {
 
 // Whether the request has to wait for a slow client of its handle: the server would only queue it,
 // or might, and its application's budget for that is used up.
-bool Session::waits_for_handle(const PendingIo& io, TimePoint now) {
+bool Session::waits_for_handle(const PendingIo& io) {
   const SlowHandles& handles = shared_.slow_handles;
   if (!handles.any() || io.handle == 0 || needs_no_slot(io)) return false;
-  if (handles.is_blocked(io.handle)) return true;
-  if (shared_.queue_stalls.nobody_stalled() || !handles.is_slow(io.handle)) return false;
-  return shared_.queue_stalls.standing(io.virtual_pfs(), identity_.endpoint().address(), now,
-                                       stall_limits().client_stall) != StallBudgets::Standing::good;
+  return handles.is_blocked(io.handle) || (!may_wait_in_queue(io) && handles.is_slow(io.handle));
+}
+
+// Whether its application has some of that budget left.
+bool Session::may_wait_in_queue(const PendingIo& io) {
+  return shared_.queue_stalls.standing(io.virtual_pfs(), identity_.endpoint().address(),
+                                       worker_.now(),
+                                       stall_limits().client_stall) == StallBudgets::Standing::good;
 }
 
 // Slots are for requests that the data server can work on. One that waits there for a client of
-// another request of its handle loses its slot to others, as that other request did. The time that
-// others waited is charged to a budget of its application. Without budgets, an application and one
-// that is slow for it would take all slots for that long with each new handle.
+// another request of its handle loses its slot to others, as that other request did. That is
+// charged to a budget of its application. Without budgets, an application and one that is slow for
+// it would take all slots for a moment with each new handle.
 //
 // Goes before anything is submitted in this event: the dispatcher does not know of that yet, and
 // could not give it back.
@@ -133,22 +142,18 @@ void Session::find_stuck(TimePoint now) {
 // The request is about to lose its slot. That others waited for all of that time is not known.
 void Session::charge_for_queue(PendingIo& io, TimePoint now) {
   if (!worker_.dispatcher().others_wait({&io}, false, now)) return;
-  StallBudgets& budgets = shared_.queue_stalls;
-  const asio::ip::address address = identity_.endpoint().address();
-  const Duration stall = stall_limits().client_stall;
-  const auto is_good = [&] {
-    return budgets.standing(io.virtual_pfs(), address, now, stall) == StallBudgets::Standing::good;
-  };
-  const bool was_good = is_good();
-  (void)budgets.take(io.virtual_pfs(), address, std::max(io.sent, now - stuck_after()), now, stall);
-  if (was_good && !is_good()) shared_.slow_handles.hold_back();
+  const bool could_wait = may_wait_in_queue(io);
+  (void)shared_.queue_stalls.take(io.virtual_pfs(), identity_.endpoint().address(),
+                                  std::max(io.sent, now - stuck_after()), now,
+                                  stall_limits().client_stall);
+  if (could_wait && !may_wait_in_queue(io)) shared_.slow_handles.hold_back();
 }
 
 // Takes the requests back from the scheduler that have to wait for slow clients of their handles.
 void Session::hold_back(TimePoint now) {
   std::vector<PendingIo*> waiting;
   ios_.for_each([&](IoKey, PendingIo* io) {
-    if (io->held && io->submitted && waits_for_handle(*io, now)) waiting.push_back(io);
+    if (io->held && io->submitted && waits_for_handle(*io)) waiting.push_back(io);
   });
   // Others are released already.
   std::vector<PendingIo*> taken = take_back(std::move(waiting), now);
