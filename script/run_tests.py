@@ -10,8 +10,9 @@
                         every source, ruff and mypy, and packages in a system made for them
 
 The last line is 'N passed, N failed', with ', N skipped' if tests were skipped. A failed build
-counts as one failure. So does a part whose tests leave files in their temporary directory. Complete
-output is in build/logs/.
+counts as one failure. So does a part whose tests leave files in their temporary directory. Up to
+three tests in which nothing failed but what the clock measured are tried once more at the end, when
+nothing else is being built, and are named. Complete output is in build/logs/.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ THREADED = [
 TEST_LINES_SHOWN = 60
 FAILURES_SHOWN = 5
 LONGEST_SHOWN = 10
+SECOND_TRIES = 3  # more tests than this do not fail because of what runs beside them
 CHAOS_MINUTES = 5
 CHAOS_PATIENCE = 900.0  # seconds
 # Builds that run beside something take the time that it leaves.
@@ -65,6 +67,8 @@ class Tests:
     without: str = ""  # labels to leave out
     folder: str = ""  # below the build directory
     alone: bool = False  # one test at a time
+    twice: bool = False  # a few that fail are tried again when nothing is built beside them
+    only: Sequence[str] = ()  # names of tests; empty: all
     programs: str = ""  # the preset whose programs are started; empty: its own
 
 
@@ -98,7 +102,7 @@ DEV = Part(
 )
 UPGRADE = Tests("dev-upgrade", labels="upgrade")
 # They wait for most of their time, and so does script/chaos.
-TIMING = Tests("dev-timing", labels="timing", alone=True)
+TIMING = Tests("dev-timing", labels="timing", alone=True, twice=True)
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
 TSAN = Part(
     "tsan",
@@ -128,6 +132,13 @@ class Took:
 
 def minutes(seconds: float) -> str:
     return f"{int(seconds) // 60:3d}:{int(seconds) % 60:02d}"
+
+
+def matching(names: Sequence[str]) -> str:
+    """The regular expression, as CMake reads it, of just these names of tests."""
+    special = set("^$.[]-*+?|()\\")
+    escaped = ("".join("\\" * (c in special) + c for c in name) for name in names)
+    return f"^({'|'.join(escaped)})$"
 
 
 class Stopwatch:
@@ -160,6 +171,7 @@ class Runner:
         self.took: list[Took] = []
         self.longest: list[tuple[float, str]] = []  # tests with their seconds
         self.failures: list[Failure] = []
+        self.second_tries: list[str] = []  # tests by the clock
         # A filter of GoogleTest's would leave tests out.
         inherited = {
             name: value
@@ -271,6 +283,43 @@ class Runner:
         scratch = BUILD / "tmp" / tests.name
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
+        good = self.run(watch, f"{tests.name}-tests", *self.ctest(tests, directory, junit, scratch))
+        count = Count()
+        failures = []
+        if junit.exists():
+            reported = (tree / "reported_tests.txt").read_text().split()
+            failures = count.add_ctest(junit, reports, reported)
+        if not good and not count.failed:
+            count.failed += 1
+            print(f"        FAILED {tests.name}: ctest failed in {directory}, and names no test")
+        if missing := len(tests.only) - len(count.seconds) if tests.only else 0:
+            count.failed += 1
+            print(f"        FAILED {tests.name}: {missing} of {len(tests.only)} tests were not run")
+        if tests.twice and len(failures) <= SECOND_TRIES:
+            self.second_tries = [each.name for each in failures if each.is_by_clock()]
+            for name in self.second_tries:
+                print(f"        {tests.name}: {name} failed beside builds; it is tried again alone")
+            count.failed -= len(self.second_tries)
+            failures = [each for each in failures if not each.is_by_clock()]
+        for failure in failures:
+            name = f"{tests.name}: {failure.name}"
+            print(f"        FAILED {name}")
+            self.failures.append(Failure(name, failure.output))
+        if left := sorted(path.name for path in scratch.iterdir()):
+            count.failed += 1
+            print(
+                f"        FAILED {tests.name}: files left in the temporary directory: "
+                f"{', '.join(left[:10])}"
+            )
+        self.took.append(watch.took(f"{preset}: tests {tests.name}", count.line()))
+        for name, seconds in count.seconds.items():
+            self.longest.append((seconds, f"{tests.name}: {name}"))
+        self.total.add(count)
+
+    def ctest(
+        self, tests: Tests, directory: pathlib.Path, junit: pathlib.Path, scratch: pathlib.Path
+    ) -> tuple[list[str], dict[str, str]]:
+        """The command, and what it needs of the environment."""
         more = {"TMPDIR": str(scratch)}
         if tests.programs:
             more["VPFS_PROGRAMS"] = str(BUILD / tests.programs / "bin")
@@ -291,27 +340,16 @@ class Runner:
         ]
         command += ["-L", tests.labels] if tests.labels else []
         command += ["-LE", tests.without] if tests.without else []
-        good = self.run(watch, f"{tests.name}-tests", command, more)
-        count = Count()
-        if junit.exists():
-            reported = (tree / "reported_tests.txt").read_text().split()
-            for failure in count.add_ctest(junit, reports, reported):
-                name = f"{tests.name}: {failure.name}"
-                print(f"        FAILED {name}")
-                self.failures.append(Failure(name, failure.output))
-        if not good and not count.failed:
-            count.failed += 1
-            print(f"        FAILED {tests.name}: ctest failed in {directory}, and names no test")
-        if left := sorted(path.name for path in scratch.iterdir()):
-            count.failed += 1
-            print(
-                f"        FAILED {tests.name}: files left in the temporary directory: "
-                f"{', '.join(left[:10])}"
-            )
-        self.took.append(watch.took(f"{preset}: tests {tests.name}", count.line()))
-        for name, seconds in count.seconds.items():
-            self.longest.append((seconds, f"{tests.name}: {name}"))
-        self.total.add(count)
+        command += ["-R", matching(tests.only)] if tests.only else []
+        return command, more
+
+    def try_again(self, preset: str, tests: Tests) -> None:
+        """Tests by the clock that failed. All others have ended."""
+        if not self.second_tries:
+            return
+        again = f"{tests.name}-again"
+        only = self.second_tries
+        self.test(preset, dataclasses.replace(tests, name=again, twice=False, only=only))
 
     def part(self, part: Part) -> None:
         self.tests(part, self.build(part))
@@ -335,6 +373,7 @@ class Runner:
                 self.test(DEV.preset, TIMING)
             for part, build in builds:
                 self.tests(part, build.result())
+            self.try_again(DEV.preset, TIMING)
         finally:
             builder.shutdown(cancel_futures=True)
 
@@ -379,6 +418,8 @@ class Runner:
             print(f"        {name:60} {minutes(seconds)}")
         for part in self.took:
             print(part.line())
+        for name in self.second_tries:
+            print(f"        failed beside builds, and was tried again alone: {name}")
         for failure in self.failures[:FAILURES_SHOWN]:
             print(f"\nThe end of the output of {failure.name}")
             lines = failure.output.splitlines()[-TEST_LINES_SHOWN:]

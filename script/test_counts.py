@@ -8,12 +8,20 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Container
 
 SANITIZER = "Sanitizer: "  # is in the reports of all of them
+BY_CLOCK = "(judged by the clock)"  # as test/support/clock/by_clock.h
 
 
 @dataclasses.dataclass
 class Failure:
     name: str
     output: str
+
+    def is_by_clock(self) -> bool:
+        """Whether the one TEST of `output` came to its end, and all that failed in it is what the
+        wall clock measured."""
+        whole = "[ RUN      ]" in self.output and " 1 FAILED TEST" in self.output
+        failures = self.output.count(": Failure\n")
+        return whole and 0 < failures == self.output.count(BY_CLOCK)
 
 
 @dataclasses.dataclass

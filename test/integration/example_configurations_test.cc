@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/load_run.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
@@ -41,8 +42,8 @@ constexpr int kSeconds = 3;
 void expect_limited(double measured, double rate, double burst) {
   // Requests that are outstanding when the measurement begins end within it.
   const double depth = 8 / kScale;
-  EXPECT_LE(measured, kMostPart * rate + (burst + depth + 1 / kScale) / kSeconds);
-  EXPECT_GE(measured, kLeastPart * rate);
+  EXPECT_LE(measured, kMostPart * rate + (burst + depth + 1 / kScale) / kSeconds) << kByClock;
+  EXPECT_GE(measured, kLeastPart * rate) << kByClock;
 }
 
 std::string scaled_down(const std::string& text) {
@@ -169,15 +170,15 @@ class ExampleConfigurations : public ::testing::Test {
 TEST_F(ExampleConfigurations, FifoServesAllAlike) {
   run("fifo", writer("simulation", "simulation", 16) + writer("analysis", "analysis", 16));
   if (!fought_for_the_device({"simulation", "analysis"})) GTEST_SKIP() << too_slow();
-  EXPECT_NEAR(rate("simulation") / rate("analysis"), 1.0, 0.1);
+  EXPECT_NEAR(rate("simulation") / rate("analysis"), 1.0, 0.1) << kByClock;
 }
 
 TEST_F(ExampleConfigurations, SfqSharesByWeightWithinLimits) {
   run("sfq", writer("simulation", "simulation", 64) + writer("analysis", "analysis", 64) +
                  writer("backup", "backup", 64));
   if (!fought_for_the_device({"simulation", "analysis", "backup"})) GTEST_SKIP() << too_slow();
-  EXPECT_NEAR(rate("simulation") / rate("analysis"), 2.0, 0.2);
-  EXPECT_NEAR(rate("backup"), 50 / kScale, 0.3);
+  EXPECT_NEAR(rate("simulation") / rate("analysis"), 2.0, 0.2) << kByClock;
+  EXPECT_NEAR(rate("backup"), 50 / kScale, 0.3) << kByClock;
 }
 
 TEST_F(ExampleConfigurations, TbfKeepsRatesAndGivesTheRestToFlowsWithoutOne) {
@@ -188,7 +189,7 @@ TEST_F(ExampleConfigurations, TbfKeepsRatesAndGivesTheRestToFlowsWithoutOne) {
   expect_limited(rate("simulation"), 100 / kScale, 8 / kScale);
   expect_limited(rate("analysis"), 50 / kScale, 3 / kScale);
   expect_limited(rate("backup"), 50 / kScale, 3 / kScale);
-  EXPECT_GE(rate("others"), kLeastPart * 100 / kScale);
+  EXPECT_GE(rate("others"), kLeastPart * 100 / kScale) << kByClock;
 }
 
 TEST_F(ExampleConfigurations, AdaptbfDividesByNodes) {
@@ -198,7 +199,7 @@ TEST_F(ExampleConfigurations, AdaptbfDividesByNodes) {
             0);
   EXPECT_EQ(status_["capacity_source"], "measured");
   if (!fought_for_the_device({"simulation", "analysis"})) GTEST_SKIP() << too_slow();
-  EXPECT_NEAR(rate("simulation") / rate("analysis"), 3.0, 0.5);
+  EXPECT_NEAR(rate("simulation") / rate("analysis"), 3.0, 0.5) << kByClock;
 }
 
 TEST_F(ExampleConfigurations, AnticipationGivesItsShareToAnApplicationWithoutAQueue) {
@@ -206,7 +207,7 @@ TEST_F(ExampleConfigurations, AnticipationGivesItsShareToAnApplicationWithoutAQu
   if (!fought_for_the_device({"batch"})) GTEST_SKIP() << too_slow();
   // Without anticipation it has one of 17 requests at the server. Its weight says 4:1, which takes
   // longer to find than this.
-  EXPECT_GT(rate("interactive") / rate("batch"), 3.0 / 16);
+  EXPECT_GT(rate("interactive") / rate("batch"), 3.0 / 16) << kByClock;
 }
 
 TEST_F(ExampleConfigurations, EdfKeepsThePromisedLatencyBesideAFlood) {
@@ -219,9 +220,11 @@ TEST_F(ExampleConfigurations, EdfKeepsThePromisedLatencyBesideAFlood) {
   if (!fought_for_the_device({"default"})) GTEST_SKIP() << too_slow();
   // Deadlines are missed only if the machine itself is late.
   EXPECT_LE(interactive["deadline_misses"].get<double>(),
-            0.01 * interactive["done_requests"].get<double>());
+            0.01 * interactive["done_requests"].get<double>())
+      << kByClock;
   EXPECT_LT(interactive["wait_us"]["p99"].get<double>(),
-            virtual_pfs("default")["wait_us"]["p50"].get<double>() / 4);
+            virtual_pfs("default")["wait_us"]["p50"].get<double>() / 4)
+      << kByClock;
 }
 
 TEST_F(ExampleConfigurations, ProxySharesTwoToOneAndEveryOtherJobHasWeightOne) {
@@ -229,18 +232,18 @@ TEST_F(ExampleConfigurations, ProxySharesTwoToOneAndEveryOtherJobHasWeightOne) {
                    writer("other", "4711", 64) + writer("nobody", "", 64));
   if (!fought_for_the_device({"simulation", "analysis", "job-4711", "default"}))
     GTEST_SKIP() << too_slow();
-  EXPECT_NEAR(rate("simulation") / rate("analysis"), 2.0, 0.2);
-  EXPECT_NEAR(rate("other") / rate("analysis"), 1.0, 0.15);
-  EXPECT_NEAR(rate("nobody") / rate("analysis"), 1.0, 0.15);
+  EXPECT_NEAR(rate("simulation") / rate("analysis"), 2.0, 0.2) << kByClock;
+  EXPECT_NEAR(rate("other") / rate("analysis"), 1.0, 0.15) << kByClock;
+  EXPECT_NEAR(rate("nobody") / rate("analysis"), 1.0, 0.15) << kByClock;
 }
 
 TEST_F(ExampleConfigurations, ClassesServeInteractiveWorkFirstAndStarveNone) {
   run("classes", writer("simulation", "simulation", 64) + writer("analysis", "analysis", 64));
   if (!fought_for_the_device({"analysis"})) GTEST_SKIP() << too_slow();
   // One request per second, and one more at each end of the measurement.
-  EXPECT_LE(load_->requests_per_second("simulation"), 1.0 + 2.0 / kSeconds);
+  EXPECT_LE(load_->requests_per_second("simulation"), 1.0 + 2.0 / kSeconds) << kByClock;
   EXPECT_GT(load_->requests_per_second("simulation"), 0);
-  EXPECT_GE(rate("analysis"), 0.9 * kScaledDevice);
+  EXPECT_GE(rate("analysis"), 0.9 * kScaledDevice) << kByClock;
 }
 
 TEST_F(ExampleConfigurations, BeegfsSharesByDirectoryAndUserOnATarget) {
@@ -250,8 +253,8 @@ TEST_F(ExampleConfigurations, BeegfsSharesByDirectoryAndUserOnATarget) {
   ASSERT_EQ(status_["targets"].size(), 1U);
   EXPECT_EQ(status_["targets"][0]["target"], 101);
   if (!fought_for_the_device({"simulation", "user-1001", "user-1002"})) GTEST_SKIP() << too_slow();
-  EXPECT_NEAR(rate("simulation") / rate("one"), 2.0, 0.2);
-  EXPECT_NEAR(rate("other") / rate("one"), 1.0, 0.15);
+  EXPECT_NEAR(rate("simulation") / rate("one"), 2.0, 0.2) << kByClock;
+  EXPECT_NEAR(rate("other") / rate("one"), 1.0, 0.15) << kByClock;
 }
 
 TEST_F(ExampleConfigurations, BeegfsHoldsTheReadsOfBackupsToTheirRate) {

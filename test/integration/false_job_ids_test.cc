@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/io_messages.h"
 #include "test/support/load_run.h"
 #include "test/support/places.h"
@@ -85,12 +86,12 @@ class FalseJobIds : public ::testing::Test {
 };
 
 TEST_F(FalseJobIds, LeaveTheVictimItsHalfWhenJobsAreRegistered) {
-  EXPECT_LT(victims_part(), 0.1) << "with trust every id has a share of its own";
+  EXPECT_LT(victims_part(), 0.1) << "with trust every id has a share of its own" << kByClock;
   EXPECT_EQ(proxy_.status()["counters"]["jobs_not_registered"], 0);
 
   proxy_.reload({.upstream = server_port_.number(), .whole = configuration(kRegistered)});
   ASSERT_EQ(proxy_.status()["reloads"]["failed"], 0) << proxy_.status()["reloads"].dump();
-  EXPECT_NEAR(victims_part(), 0.5, 0.05);
+  EXPECT_NEAR(victims_part(), 0.5, 0.05) << kByClock;
   ASSERT_TRUE(proxy_.wait_until_idle());
   const nlohmann::json now = proxy_.status();
   EXPECT_GT(now["counters"]["jobs_not_registered"], kFalseIds);

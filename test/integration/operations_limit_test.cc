@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/io_messages.h"
 #include "test/support/proxy_process.h"
 
@@ -32,8 +33,8 @@ TEST(OperationsLimit, HoldsForAllConnectionsWithoutPolling) {
   ASSERT_TRUE(proxy.wait_for_queued(9));
   const nlohmann::json waiting = proxy.status()["virtual_pfs"][1];
   EXPECT_EQ(waiting["oldest_waits_for"], "tokens of its rate limit");
-  EXPECT_GT(waiting["oldest_may_go_in_us"], 0);
-  EXPECT_LE(waiting["oldest_may_go_in_us"], 50'000);
+  EXPECT_GT(waiting["oldest_may_go_in_us"], 0) << kByClock;
+  EXPECT_LE(waiting["oldest_may_go_in_us"], 50'000) << kByClock;
   EXPECT_EQ(waiting["operations"], 20);
 
   for (ProxiedLink& link : links) {
@@ -41,12 +42,12 @@ TEST(OperationsLimit, HoldsForAllConnectionsWithoutPolling) {
   }
   // Nine intervals of 50 ms by the proxy's clock, and never earlier.
   const auto longest = proxy.status()["virtual_pfs"][1]["wait_us"]["max"].get<std::int64_t>();
-  EXPECT_GE(longest, 450'000 - 25'000);  // the requests took a moment to arrive
-  EXPECT_LE(longest, 450'000 + 100'000) << "too late even for a busy machine";
+  EXPECT_GE(longest, 450'000 - 25'000) << kByClock;  // the requests took a moment to arrive
+  EXPECT_LE(longest, 450'000 + 100'000) << "too late even for a busy machine" << kByClock;
   for (ProxiedLink& link : links) link.client.close();
   ASSERT_TRUE(proxy.wait_until_idle());
   const double seconds = proxy.process().stop().cpu().count();
-  EXPECT_LT(seconds, 1.0) << "the proxy polls while it waits";
+  EXPECT_LT(seconds, 1.0) << "the proxy polls while it waits" << kByClock;
 }
 
 }  // namespace

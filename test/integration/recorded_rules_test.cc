@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/load_run.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
@@ -124,7 +125,7 @@ TEST_F(RecordedRules, GiveWhatTheyWereSaidToGive) {
   run({"record", "dump", recording});
   // The simulator agrees with what was, before it says what would be.
   auto same = replayed(recording);
-  EXPECT_NEAR(same["alice"], now.at("alice"), 3);
+  EXPECT_NEAR(same["alice"], now.at("alice"), 3) << kByClock;
 
   // A plan reads the same recording, where it is, and changes nothing.
   const Json plan = planned("virtual_pfs: {alice: {weight: 1}, bob: {weight: 3}}\nrules: []\n");
@@ -141,12 +142,13 @@ TEST_F(RecordedRules, GiveWhatTheyWereSaidToGive) {
              said.at("alice"), live.at("alice"));
   for (const Json* each : {&plan, &part}) {
     for (const Json& row : (*each)["virtual_pfs"]) {
-      EXPECT_NEAR(row["after"]["share_percent"].get<double>(), live.at(row["name"]), 3) << row;
+      EXPECT_NEAR(row["after"]["share_percent"].get<double>(), live.at(row["name"]), 3)
+          << row << kByClock;
     }
   }
-  EXPECT_LT(live.at("alice"), now.at("alice") - 20) << "the change is in force";
-  EXPECT_NEAR(said.at("alice"), live.at("alice"), 3);
-  EXPECT_NEAR(said.at("bob"), live.at("bob"), 3);
+  EXPECT_LT(live.at("alice"), now.at("alice") - 20) << "the change is in force" << kByClock;
+  EXPECT_NEAR(said.at("alice"), live.at("alice"), 3) << kByClock;
+  EXPECT_NEAR(said.at("bob"), live.at("bob"), 3) << kByClock;
   load.expect_good_stop();
 }
 

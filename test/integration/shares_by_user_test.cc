@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/load_run.h"
 #include "test/support/proxy_process.h"
 #include "test/support/servers/beegfs_storage.h"
@@ -79,7 +80,7 @@ TEST_P(SharesByUser, HoldWhileTheDataStayWhole) {
   EXPECT_EQ(storage_.record().headers_in_pieces, 0U);
   EXPECT_EQ(proxy_.status()["counters"]["framing_errors"], 0);
   if (!ratio) GTEST_SKIP() << "this machine cannot keep such a slow device busy";
-  EXPECT_NEAR(*ratio, 2.0, 0.25);
+  EXPECT_NEAR(*ratio, 2.0, 0.25) << kByClock;
 }
 
 INSTANTIATE_TEST_SUITE_P(

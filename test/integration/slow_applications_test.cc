@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/load_run.h"
 #include "test/support/servers/beegfs_storage.h"
 #include "test/support/servers/proxy_beegfs.h"
@@ -97,10 +98,10 @@ TEST_P(NodeWithSlowApplications, LeaveAnotherOneMostOfWhatItHasAlone) {
   const double lonely = std::min(before, alone());
   const double part = together.requests_per_second("quick") / lonely;
   RecordProperty("part_of_what_it_has_alone", std::to_string(part));
-  EXPECT_GE(part, 0.6) << lonely << " requests per second alone";
+  EXPECT_GE(part, 0.6) << lonely << " requests per second alone" << kByClock;
   for (int i = 0; i < GetParam().applications; ++i) {
     EXPECT_GE(together.mib_per_second(fmt::format("slow{}", i)), 0.15)
-        << "slow" << i << " may have 0.25";
+        << "slow" << i << " may have 0.25" << kByClock;
   }
   const nlohmann::json now = proxy_.status();
   EXPECT_GT(now["counters"]["excess_requests"], 0);
@@ -165,7 +166,7 @@ TEST_F(NodeWithPlainJobs, IsAsFastAsWithoutABound) {
   RecordProperty("p99_ms_off", std::to_string(off.p99));
   RecordProperty("p99_ms_auto", std::to_string(automatic.p99));
   EXPECT_EQ(off.sent_back, 0U);
-  EXPECT_LE(automatic.p99, off.p99 * 1.5) << automatic.sent_back << " sent back";
+  EXPECT_LE(automatic.p99, off.p99 * 1.5) << automatic.sent_back << " sent back" << kByClock;
 }
 
 }  // namespace

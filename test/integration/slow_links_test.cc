@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/servers/beegfs_storage.h"
 #include "test/support/servers/proxy_beegfs.h"
 
@@ -159,10 +160,10 @@ class SlowLinks : public ::testing::Test {
 TEST_F(SlowLinks, ANodeAloneGetsItsLinkWhateverItsConnectionsDo) {
   const SlowNode node(proxy_);
   std::this_thread::sleep_for(3s);
-  EXPECT_GE(forwarded_per_second(15s), 0.9 * kLink);
+  EXPECT_GE(forwarded_per_second(15s), 0.9 * kLink) << kByClock;
   EXPECT_FALSE(node.lost_connection());
   EXPECT_GE(node.writes(), 2 * kConnections);
-  EXPECT_LE(node.longest_write(), 4 * kConnections * kWrite / kLink);
+  EXPECT_LE(node.longest_write(), 4 * kConnections * kWrite / kLink) << kByClock;
   const nlohmann::json status = proxy_.status();
   EXPECT_EQ(status["counters"]["slots_given_up"], 0) << "others did not wait";
   EXPECT_EQ(status["virtual_pfs"][1]["held_us"]["client"], 0);
@@ -181,11 +182,11 @@ TEST_F(SlowLinks, BesideAnotherApplicationTheNodeGoesOnAndTheOtherKeepsItsShare)
   const SlowNode node(proxy_);
   std::this_thread::sleep_for(4s);
   const double beside = rate_of(victim, 12s);
-  EXPECT_GE(beside, 0.9 * alone / 2) << "its share is a half";
+  EXPECT_GE(beside, 0.9 * alone / 2) << "its share is a half" << kByClock;
   EXPECT_FALSE(node.lost_connection());
   EXPECT_GE(node.writes(), kConnections);
   // No write is stopped: one at a time they take as long as all of them at once.
-  EXPECT_LE(node.longest_write(), 4 * kConnections * kWrite / kLink);
+  EXPECT_LE(node.longest_write(), 4 * kConnections * kWrite / kLink) << kByClock;
   const nlohmann::json status = proxy_.status();
   EXPECT_GT(status["virtual_pfs"][1]["held_us"]["client"], 0);
   RecordProperty("alone", std::to_string(alone));

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/load_run.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
@@ -100,8 +101,8 @@ TEST_P(SlowOrangefsLinks, AClientAloneGetsItsLink) {
   std::this_thread::sleep_for(3s);
   const std::size_t connections = link_.accepted();
   const double rate = per_second([this] { return moved(); }, 5s);
-  EXPECT_GE(rate, 0.9 * kMegabits10);
-  EXPECT_LE(rate, 1.1 * kMegabits10) << "the link is not slow";
+  EXPECT_GE(rate, 0.9 * kMegabits10) << kByClock;
+  EXPECT_LE(rate, 1.1 * kMegabits10) << "the link is not slow" << kByClock;
   EXPECT_EQ(link_.accepted(), connections) << "it repeats what it has moved";
   std::printf("%.3f of its link\n", rate / kMegabits10);
   stop_slow();
@@ -123,8 +124,8 @@ TEST_P(SlowOrangefsLinks, BesideItAQuickApplicationKeepsItsShare) {
   const std::uint64_t before = moved();
   const double beside = rate_of_quick(5s);
   const double link = static_cast<double>(moved() - before) / 5 / kMegabits10;
-  EXPECT_GE(beside, 0.9 * alone / 2) << "its share is a half";
-  EXPECT_GE(link, 0.75) << "the slow client needs less than its share";
+  EXPECT_GE(beside, 0.9 * alone / 2) << "its share is a half" << kByClock;
+  EXPECT_GE(link, 0.75) << "the slow client needs less than its share" << kByClock;
   EXPECT_EQ(link_.accepted(), connections) << "it repeats what it has moved";
   std::printf("quick: alone %.0f/s, beside %.0f/s; slow: %.3f of its link\n", alone, beside, link);
   stop_slow();

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/load_run.h"
 #include "test/support/proxy_process.h"
 #include "test/support/servers/beegfs_storage.h"
@@ -76,7 +77,7 @@ TEST_P(StripedApplications, HaveTotalsOfAllTargetsByTheirWeights) {
     fmt::print("{} targets: {:.3f}\n", GetParam(), ratio);
     if (std::abs(ratio - kRatio) < std::abs(best - kRatio)) best = ratio;
   }
-  EXPECT_NEAR(best, kRatio, kTolerance * kRatio);
+  EXPECT_NEAR(best, kRatio, kTolerance * kRatio) << kByClock;
   EXPECT_EQ(proxy_.status()["targets"].size(), GetParam());
 }
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
 #include "test/support/replaced.h"
@@ -121,9 +122,9 @@ TEST_F(WalkThrough, DoesWhatItSays) {
     std::cout << each.total << " MiB/s, ratio " << each.ratio << "\n";
     if (each.total < kBusy * kDevices) GTEST_SKIP() << "this machine is too slow for the devices";
   }
-  EXPECT_NEAR(direct.ratio, 1.0, 0.1);
-  EXPECT_NEAR(shared.ratio, 2.0, 0.2);
-  EXPECT_NEAR(more.ratio, 4.0, 0.6);
+  EXPECT_NEAR(direct.ratio, 1.0, 0.1) << kByClock;
+  EXPECT_NEAR(shared.ratio, 2.0, 0.2) << kByClock;
+  EXPECT_NEAR(more.ratio, 4.0, 0.6) << kByClock;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -22,7 +23,8 @@ import check_python  # noqa: E402
 
 from acts import live_rules  # noqa: E402
 from lab.harness import Problem  # noqa: E402
-from test_counts import Count  # noqa: E402
+from run_tests import matching  # noqa: E402
+from test_counts import BY_CLOCK, Count, Failure  # noqa: E402
 
 
 class CountTest(unittest.TestCase):
@@ -102,8 +104,33 @@ class CountTest(unittest.TestCase):
         failures = self.add('<testcase name="a" status="fail"/>')
         self.assertEqual(failures, [("A.Bad", "\ufffd != 2")])
 
+    def test_only_a_test_that_ended_and_failed_by_the_clock_alone_is_tried_again(self) -> None:
+        clock = f"a_test.cc:7: Failure\nExpected: (took) < (5), actual: 6\n {BY_CLOCK}\n"
+        data = "a_test.cc:9: Failure\nExpected equality of these values:\n"
+        begin, end = "[ RUN      ] A.B\n", "[  FAILED  ] A.B\n 1 FAILED TEST\n"
+
+        def may_again(output: str) -> bool:
+            return Failure("A.B", output).is_by_clock()
+
+        self.assertTrue(may_again(begin + clock + end))
+        self.assertTrue(may_again(begin + clock + clock + end))
+        self.assertFalse(may_again(begin + clock + data + end), "a byte was wrong")
+        self.assertFalse(may_again(begin + clock), "it crashed, or was killed")
+        self.assertFalse(may_again(clock + end), "the beginning of its output is lost")
+        self.assertFalse(may_again(begin + end))
+
     def test_without_skipped_tests_the_line_ends_after_failed(self) -> None:
         self.assertEqual(Count(passed=3).line(), "3 passed, 0 failed")
+
+
+class MatchingTest(unittest.TestCase):
+    def test_just_the_named_tests_are_matched(self) -> None:
+        names = ["A.B", "Mount/Large.Whole/Embedded  # GetParam() = 4-byte object <00-00>"]
+        expression = re.compile(matching(names))
+        for name in names:
+            self.assertTrue(expression.search(name), name)
+        for other in ("AxB", "A.Bc", "cA.B", names[1][:-1], f"{names[0]}|"):
+            self.assertFalse(expression.search(other), other)
 
 
 class PythonChecksTest(unittest.TestCase):

@@ -9,10 +9,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/clock/by_clock.h"
+#include "test/support/clock/stall_watch.h"
 #include "test/support/control/raw_peer.h"
 #include "test/support/io_messages.h"
 #include "test/support/proxy_process.h"
-#include "test/support/stall_watch.h"
 #include "test/support/stopped_thread.h"
 
 namespace vpfs::test {
@@ -97,7 +98,7 @@ class ControlLease : public ::testing::Test {
       const auto now = Clock::now();
       EXPECT_GE(milliseconds_between(not_before, now), kLease.count()) << "request " << i;
       EXPECT_LE(milliseconds_between(began, now), (kLease + kLate + stalls_.longest()).count())
-          << "request " << i;
+          << "request " << i << kByClock;
     }
   }
   static double milliseconds_between(Clock::time_point from, Clock::time_point to) {
@@ -128,7 +129,8 @@ TEST_F(ControlLease, HeldRequestsLeaveAtOnceWhenTheCoordinatorTakesItsLimitsBack
   const auto before = Clock::now();
   ASSERT_TRUE(coordinator_.send(envelope_of(back)));
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(link_.server.receive());
-  EXPECT_LE(milliseconds_between(before, Clock::now()), (kLate + stalls_.longest()).count());
+  EXPECT_LE(milliseconds_between(before, Clock::now()), (kLate + stalls_.longest()).count())
+      << kByClock;
   const auto report = coordinator_.receive();
   ASSERT_TRUE(report && report->has_report());
   EXPECT_TRUE(report->report().applied()) << report->report().refused().text();
@@ -173,8 +175,8 @@ TEST_F(ControlLeaseBesideAShortHold, NoRequestFailsBecauseOfALimit) {
   ASSERT_TRUE(link_.server.receive()) << "it failed";
   const auto left = Clock::now();
   EXPECT_GE(milliseconds_between(sent, left), 1000) << "it was not held";
-  EXPECT_LE(milliseconds_between(sent, left),
-            1500 + static_cast<double>(stalls_.longest().count()));
+  EXPECT_LE(milliseconds_between(sent, left), 1500 + static_cast<double>(stalls_.longest().count()))
+      << kByClock;
   ASSERT_TRUE(link_.server.send(io_response(2, 0)));
 }
 

@@ -18,7 +18,8 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/coordinator_site.h"
-#include "test/support/stall_watch.h"
+#include "test/support/clock/by_clock.h"
+#include "test/support/clock/stall_watch.h"
 
 namespace vpfs::test {
 namespace {
@@ -169,7 +170,7 @@ TEST_F(CoordinatorChaos, TotalService) {
   const std::optional<double> ratio = settled_ratio(0.93 * optimum);
   expect_good_end();
   if (!ratio) GTEST_SKIP() << "this machine is slower than the devices";
-  EXPECT_NEAR(*ratio, 1.0, 0.1);
+  EXPECT_NEAR(*ratio, 1.0, 0.1) << kByClock;
 }
 
 TEST_F(CoordinatorChaos, CapsThatAddUp) {
@@ -184,7 +185,7 @@ TEST_F(CoordinatorChaos, CapsThatAddUp) {
   expect_good_end();
   EXPECT_LE(total_, 1.1 * kTotal);
   if (!ratio) GTEST_SKIP() << "this machine is too slow";
-  EXPECT_NEAR(*ratio, 1.0, 0.1);
+  EXPECT_NEAR(*ratio, 1.0, 0.1) << kByClock;
 }
 
 }  // namespace

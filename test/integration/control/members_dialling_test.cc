@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/members_site.h"
+#include "test/support/clock/by_clock.h"
 #include "test/support/comes_true.h"
 #include "test/support/load_run.h"
 #include "test/support/process.h"
@@ -63,7 +64,7 @@ TEST_F(DiallingMembersTest, OnlyTheStagesOfOneThatDiesDialAnother) {
   ASSERT_TRUE(load.wait_until_begun());
   member(*victim).kill();
   const milliseconds took = until_led(view + 1, StandbySite::Clock::now());
-  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s);
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s) << kByClock;
   ASSERT_TRUE(each_is_served_once(view + 1));
   const auto after = parts();
   for (const auto& [index, part] : after) EXPECT_THAT(part, IsSupersetOf(before.at(index)));
@@ -80,7 +81,7 @@ TEST_F(DiallingMembersTest, TheStagesOfALeaderThatDiesDialTheNext) {
   ASSERT_TRUE(coordinators_->others_watch(leader, term));
   member(leader).kill();
   const milliseconds took = until_led(term + kEpochs, StandbySite::Clock::now());
-  if (!programs_have_sanitizer()) EXPECT_LT(took, 4s);
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 4s) << kByClock;
   EXPECT_TRUE(each_is_served_once(term + kEpochs));
   EXPECT_EQ(parts().size(), kCoordinators - 1);
 }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/control/members_site.h"
+#include "test/support/clock/by_clock.h"
 #include "test/support/comes_true.h"
 
 namespace vpfs::test {
@@ -56,7 +57,7 @@ TEST_F(MembersTest, TheStagesOfAMemberThatDiesMoveOnceAndNoOther) {
   member(dies).kill();
   const milliseconds took = until_led(view + 1, killed);
   RecordProperty("took_ms", std::to_string(took.count()));
-  if (!programs_have_sanitizer()) EXPECT_LT(took, 2s);
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 2s) << kByClock;
   ASSERT_TRUE(each_is_served_once(view + 1));
   EXPECT_EQ(view_of(leader), view + 1) << "one view, so none moves twice";
   auto after = parts();
@@ -83,7 +84,7 @@ TEST_F(MembersTest, OneThatIsStartedAgainAtOnceServesItsStagesAgain) {
   const auto started = StandbySite::Clock::now();
   const milliseconds took = until_led(view + 1, started);
   RecordProperty("took_ms", std::to_string(took.count()));
-  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s);
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s) << kByClock;
   ASSERT_TRUE(each_is_served_once(view + 1));
   EXPECT_EQ(parts(), before);
 }
@@ -100,7 +101,7 @@ TEST_F(MembersTest, AnotherLeadsWhenTheLeaderDiesAndOnlyItsStagesMove) {
     member(leader).kill();
     const milliseconds took = until_led(term + kEpochs, killed);
     RecordProperty(fmt::format("took_ms_{}", round), std::to_string(took.count()));
-    if (!programs_have_sanitizer()) EXPECT_LT(took, 2s);
+    if (!programs_have_sanitizer()) EXPECT_LT(took, 2s) << kByClock;
     const auto next = coordinators_->leader(term + 1);
     ASSERT_TRUE(next);
     EXPECT_EQ(coordinators_->leads_with(*next), term + kEpochs);
@@ -128,7 +129,7 @@ TEST_F(MembersTest, OneThatHangsLosesItsStagesAndGetsThemBack) {
   member(hangs).signal(SIGSTOP);
   const milliseconds took = until_led(view + 1, stopped);
   RecordProperty("took_ms", std::to_string(took.count()));
-  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s);
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s) << kByClock;
   EXPECT_EQ(view_of(leader), view + 1);
   member(hangs).signal(SIGCONT);
   (void)until_led(view + 2, stopped);
@@ -144,7 +145,7 @@ TEST_F(MembersTest, ALeaderThatHangsIsFollowedWithinTheLease) {
   ASSERT_TRUE(coordinators_->leader(term + 1));
   const auto stopped = StandbySite::Clock::now();
   const milliseconds took = until_led(term + kEpochs, stopped);
-  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s) << "after it was elected";
+  if (!programs_have_sanitizer()) EXPECT_LT(took, 3s) << "after it was elected" << kByClock;
   member(leader).signal(SIGCONT);
   const auto next = coordinators_->leader(term + 1);
   ASSERT_TRUE(next);
