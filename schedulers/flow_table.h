@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "schedulers/flow_tournament.h"
 #include "schedulers/hold_times.h"
 #include "schedulers/policy.h"
@@ -29,6 +32,10 @@ enum class Joined : std::uint8_t {
   behind,
   late,  // behind requests that arrived after it: it was in no queue for a while
 };
+
+// Threads hand requests over in another order than they arrived in. What arrived by so much less
+// before the one in front of it is not late.
+inline constexpr Duration kOutOfOrder = std::chrono::milliseconds(10);
 
 // The flows of a policy, by AppId. Allocates in grow() only. kFindsLate: push_back() finds late
 // requests, for oldest_arrival().
@@ -65,15 +72,19 @@ class FlowTable {
     ++flow.account.queued;
     ++queued_;
     if (before == nullptr) return Joined::as_head;
-    if (!kFindsLate || request.arrival >= before->arrival) return Joined::behind;
+    if (!kFindsLate || request.arrival + kOutOfOrder >= before->arrival) return Joined::behind;
     note_late(*flow.queue.front(), request);
     return Joined::late;
   }
-  // No request in the flow's queue arrived earlier. REQUIRES: it has a head.
+  // No request in the flow's queue arrived earlier, apart from kOutOfOrder. Late ones that have
+  // left count while others are there that joined while they were. REQUIRES: it has a head.
   [[nodiscard]] TimePoint oldest_arrival(std::uint32_t index) const requires kFindsLate {
     const IoRequest& head = *flows_[index].queue.front();
-    const Late& late = late_[index];
-    return head.order <= late.order ? std::min(head.arrival, late.arrival) : head.arrival;
+    TimePoint oldest = head.arrival;
+    for (const LateGroup& each : late_[index].groups) {
+      if (head.order <= each.last) oldest = std::min(oldest, each.arrival);
+    }
+    return oldest;
   }
   void dispatch(Flow& flow, IoRequest& request, TimePoint now) {
     holds_.leave(std::to_underlying(request.app), now);
@@ -121,17 +132,28 @@ class FlowTable {
   }
 
  private:
-  // The last late request of a flow, and the earliest arrival of those in the queue with it.
-  struct Late {
+  // Late requests that joined a flow's queue one after the other: the earliest arrival of all, and
+  // the order of the last.
+  struct LateGroup {
     TimePoint arrival = kNever;
-    std::uint64_t order = 0;
+    std::uint64_t last = 0;
+  };
+  // The second group is of those that joined while some of the first were queued, which none joins
+  // any more. So an arrival does not stay with ever new late requests after its own has left.
+  struct Late {
+    std::array<LateGroup, 2> groups;
   };
 
   void note_late(const IoRequest& head, const IoRequest& request) {
-    Late& late = late_[std::to_underlying(request.app)];
-    const bool others = head.order <= late.order;
-    late.arrival = others ? std::min(late.arrival, request.arrival) : request.arrival;
-    late.order = request.order;
+    auto& [first, second] = late_[std::to_underlying(request.app)].groups;
+    if (head.order > first.last) {
+      first = second;
+      second = {};
+    }
+    LateGroup& joined = head.order > first.last || first.arrival == kNever ? first : second;
+    if (&joined == &first) first = {};
+    joined.arrival = std::min(joined.arrival, request.arrival);
+    joined.last = request.order;
   }
 
   std::vector<Flow> flows_;

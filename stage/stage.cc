@@ -243,10 +243,12 @@ void Stage::leave_queue(Held& io, TimePoint now) {
 TimePoint Stage::release(TimePoint now, std::vector<Held*>& let_go) {
   release_unscheduled(now, let_go);
   end_lease_if_due(now);
-  TimePoint until = allocations_.lease_end();
-  for (Lanes::Lane& lane : lanes_) until = std::min(until, release(lane, now, let_go));
-  refuse_excess(now, let_go);
-  return until;
+  for (;;) {
+    TimePoint until = allocations_.lease_end();
+    for (Lanes::Lane& lane : lanes_) until = std::min(until, release(lane, now, let_go));
+    // What was behind a request that is refused may go earlier.
+    if (!refuse_excess(now, let_go)) return until;
+  }
 }
 
 TimePoint Stage::release(Lanes::Lane& lane, TimePoint now, std::vector<Held*>& let_go) {
@@ -286,8 +288,10 @@ void Stage::dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go) {
   let_go.push_back(&io);
 }
 
-void Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
+bool Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
+  bool has_refused = false;
   while (Held* const io = clients_.take_excess(now)) {
+    has_refused = true;
     Counters& counters = table_.counters(io->app);
     if (counters.excess++ == 0) {
       const ClientLimits::Report client = clients_.report(io->client, now);
@@ -304,6 +308,7 @@ void Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
     io->state = Held::State::excess;
     let_go.push_back(io);
   }
+  return has_refused;
 }
 
 bool Stage::take_back(Held& io, TimePoint now) {

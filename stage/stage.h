@@ -271,7 +271,8 @@ class Stage {
   void introduce_everybody(Lanes::Lane& lane, TimePoint now);
   void replace(Lanes::Lane& lane, TimePoint now);
   [[nodiscard]] TimePoint release(Lanes::Lane& lane, TimePoint now, std::vector<Held*>& let_go);
-  void refuse_excess(TimePoint now, std::vector<Held*>& let_go);
+  // Whether there were any.
+  [[nodiscard]] bool refuse_excess(TimePoint now, std::vector<Held*>& let_go);
   [[nodiscard]] bool is_idle(AppId app, TimePoint now) const;
   void retire(AppId app, TimePoint now);
   void end_lease_if_due(TimePoint now) {

@@ -102,6 +102,8 @@ AdapTbf::AdapTbf(const AdapTbfSettings& settings)
 Result<void> AdapTbf::set_share(AppId app, const Share& share, TimePoint now) {
   const auto index = static_cast<std::size_t>(app);
   if (index >= jobs_.size()) {
+    // The allocator borrows demands_ while a period ends, so that must not move.
+    if (index >= jobs_.capacity()) finish_ending(now);
     jobs_.resize(index + 1);
     active_.reserve(jobs_.capacity());
     asked_.reserve(jobs_.capacity());

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/flow_table.h"
 #include "schedulers/policies/registry.h"
 #include "test/schedulers/allocated.h"
 #include "test/support/allocation_count.h"
@@ -332,6 +333,35 @@ TEST_P(AllocatedLimits, AnOldRequestBehindYoungerOnesLeavesInItsOwnTime) {
   EXPECT_EQ(send(), 11 * kMiB);
   EXPECT_TRUE(younger.queued) << "it came after the old one and waits for its own time";
   EXPECT_EQ(until_, younger.arrival + 5s);
+}
+
+// The queue always has a late request, so what is known of them must end.
+TEST_P(AllocatedLimits, LateRequestsThatFollowEachOtherDoNotEndTheLimit) {
+  make();
+  set_hold(20s);
+  allocate(operations(1));
+  // How old the first is that passes, if each second request is so late. More come than may go.
+  const auto age_of_first_that_passes = [&](Duration late) {
+    for (IoRequest& each : requests_) {
+      if (each.queued) scheduler().withdraw(each, now_);
+    }
+    requests_.clear();
+    passed_ = 0;
+    now_ += 1h;
+    for (int second = 0; second < 100; ++second, now_ += 1s) {
+      (void)add(1);
+      IoRequest& request = requests_.emplace_back();
+      request = {.size = {1}, .cost = 1, .arrival = now_ - late};
+      scheduler().enqueue(request, now_);
+      (void)send();
+      if (passed_ == 0) continue;
+      const auto first = std::ranges::find(requests_, true, &IoRequest::passed_limit);
+      return now_ - first->arrival;
+    }
+    return Duration::zero();
+  };
+  EXPECT_GE(age_of_first_that_passes(1ms), 10s - kOutOfOrder) << "two threads took turns";
+  EXPECT_GE(age_of_first_that_passes(1s), 5s);
 }
 
 TEST_P(AllocatedLimits, LanesTakeTurnsHoweverOftenTheLimitChanges) {

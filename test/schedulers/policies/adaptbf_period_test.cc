@@ -98,5 +98,22 @@ TEST(AdapTbfPeriod, JobsLeaveWhileItEnds) {
   EXPECT_EQ(records, 0);
 }
 
+// Room for them is made, and what the allocator has borrowed must not move meanwhile.
+TEST(AdapTbfPeriod, JobsComeWhileItEnds) {
+  ManyJobs jobs;
+  (void)jobs.policy.head(ManyJobs::kEnd);
+  ASSERT_TRUE(jobs.policy.is_ending_period());
+  IoRequest request;
+  const std::uint32_t added = 4 * ManyJobs::kJobs;
+  ASSERT_TRUE(jobs.policy.set_share(AppId{added}, {.weight = 1}, ManyJobs::kEnd));
+  jobs.enqueue(added, request, ManyJobs::kToken, ManyJobs::kEnd);
+  for (int call = 0; call < 1000; ++call) (void)jobs.policy.head(ManyJobs::kEnd);
+  EXPECT_FALSE(jobs.policy.is_ending_period());
+  std::uint64_t sum = 0;
+  for (std::uint32_t job = 0; job < ManyJobs::kJobs; ++job) sum += jobs.rate_of(job);
+  EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(ManyJobs::kCapacity), ManyJobs::kJobs);
+  EXPECT_EQ(jobs.rate_of(added), 0U) << "it asked for nothing in that period";
+}
+
 }  // namespace
 }  // namespace vpfs
