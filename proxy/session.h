@@ -113,7 +113,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void check_behind_handles(TimePoint now);
   void submit_behind_handles(std::size_t most);
   void find_stuck(TimePoint now);
-  void charge_for_queue(PendingIo& io, TimePoint now);
+  void charge_for_queue(PendingIo& io, Duration patience, TimePoint now);
   void hold_back(TimePoint now);
   void spare_queued(std::vector<PendingIo*>& overdue, TimePoint now);
   void check_hang_up(TimePoint now);

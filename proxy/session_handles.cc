@@ -115,7 +115,10 @@ void Session::find_stuck(TimePoint now) {
     if (io->gave_slot_up && !all_are_read) return;
     if (shared_.slow_handles.is_slow(io->handle)) queued.push_back(io);
   });
-  if (queued.empty() || !worker_.dispatcher().others_wait(queued, true, now)) return;
+  if (queued.empty()) return;
+  // A process that has given its place away sees none of those that wait at its successor.
+  const bool leaving = shared_.leaving.load(std::memory_order_relaxed);
+  if (!leaving && !worker_.dispatcher().others_wait(queued, true, now)) return;
   std::erase_if(queued, [&](const PendingIo* io) { return now - io->sent < patience; });
   std::size_t with_slots = 0;
   for (PendingIo* io : queued) {
@@ -129,7 +132,7 @@ void Session::find_stuck(TimePoint now) {
     if (std::exchange(io->on_probation, false)) --on_their_way_;
     if (io->gave_slot_up) continue;
     ++with_slots;
-    charge_for_queue(*io, now);
+    charge_for_queue(*io, patience, now);
     give_slots_up({io});
   }
   if (with_slots == 0) return;
@@ -139,12 +142,13 @@ void Session::find_stuck(TimePoint now) {
               net::to_string(identity_.endpoint()), with_slots);
 }
 
-// The request is about to lose its slot. That others waited for all of that time is not known.
-void Session::charge_for_queue(PendingIo& io, TimePoint now) {
+// The request is about to lose its slot, which it had for nothing for `patience`. That others
+// waited for all of that time is not known.
+void Session::charge_for_queue(PendingIo& io, Duration patience, TimePoint now) {
   if (!worker_.dispatcher().others_wait({&io}, false, now)) return;
   const bool could_wait = may_wait_in_queue(io);
   (void)shared_.queue_stalls.take(io.virtual_pfs(), identity_.endpoint().address(),
-                                  std::max(io.sent, now - stuck_after()), now,
+                                  std::max(io.sent, now - patience), now,
                                   stall_limits().client_stall);
   if (could_wait && !may_wait_in_queue(io)) shared_.slow_handles.hold_back();
 }

@@ -124,5 +124,40 @@ TEST(HandoverStallsOfOthers, ASlowClientThatStaysKeepsNoSlotFromThoseThatWent) {
   EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], 2);
 }
 
+// Nor do those that wait at the data server behind its transfer.
+TEST(HandoverStallsOfOthers, WhatWaitsBehindASlowClientKeepsNoSlotEither) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(),
+                      .depth = 2,
+                      .timeouts = "client_stall: 400 ms",
+                      .restart = "patience: 10 ms"});
+  ProxiedLink slow = open_link(proxy, server);
+  ProxiedLink behind = open_link(proxy, server);
+  ProxiedLink behind_too = open_link(proxy, server);
+  ProxiedLink other = open_link(proxy, server);
+  begin_write(slow, 262'144);
+  const Buffer request = small_read_request(1, {.size = 4096});
+  ASSERT_TRUE(behind.client.send(request));
+  ASSERT_TRUE(behind.server.receive());
+  // This one waits, so the slow transfer loses its slot to it.
+  ASSERT_TRUE(behind_too.client.send(request));
+  ASSERT_TRUE(behind_too.server.receive(kNotStuck));
+  ASSERT_EQ(proxy.status()["outstanding"], 2);
+  Process old = proxy.hand_over();
+  EXPECT_TRUE(old.running());
+  expect_read(other, 2);
+  EXPECT_NE(old.errors().find("wait at the data server for a slow client"), std::string::npos)
+      << old.errors();
+
+  const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
+  expect_data(slow, data);
+  expect_answer(slow, write_completion(1, 262'144));
+  const Buffer answer = small_read_response(1, StampedFile{.file = 1}.bytes(0, 4096));
+  for (ProxiedLink* const link : {&behind, &behind_too}) expect_answer(*link, answer);
+  EXPECT_TRUE(old.wait(30s).value_or(Process::Exit{}).ok()) << old.errors();
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], 4);
+}
+
 }  // namespace
 }  // namespace vpfs::test
