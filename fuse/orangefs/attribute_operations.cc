@@ -93,7 +93,7 @@ net::Task<Result<void>> cut(Call& call, OpenFilePtr file, bool is_open, std::uin
   } else {
     cut = co_await call.servers().truncate(file->handle, size);
   }
-  if (cut) file->object->abandoned_end = 0;
+  if (cut) note_cut(*file->object);
   if (!cut || !clears) co_return cut;
   co_return co_await clear_id_bits(call.worker(), call.caller(), file->handle);
 }

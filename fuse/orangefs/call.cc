@@ -36,7 +36,10 @@ bool Call::begin_change(const std::shared_ptr<OpenObject>& file) {
 
 fuse_req_t Call::take() {
   const bool awaited = worker_->running().remove(unique_);
-  if (!awaited && changed_) --changed_->abandoned_changes;
+  if (!awaited && changed_) {
+    changed_->was_cut_unseen = true;
+    --changed_->abandoned_changes;
+  }
   changed_.reset();
   return std::exchange(request_, nullptr);
 }

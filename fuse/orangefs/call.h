@@ -41,8 +41,8 @@ class Call {
   [[nodiscard]] client::FileSystem& servers() { return servers_; }
   [[nodiscard]] fuse_req_t request() const { return request_; }
 
-  // The call begins to change the data of the file, until its answer. False: no process waits for
-  // it any more, so it does not begin.
+  // The call begins to cut the file, until its answer. False: no process waits for it any more, so
+  // it does not begin.
   [[nodiscard]] bool begin_change(const std::shared_ptr<OpenObject>& file);
 
   // For the one answer: an interruption is not answered with EINTR from now on.

@@ -45,6 +45,7 @@ net::Task<Result<client::File*>> open_here(Call& call, OpenFilePtr file, int fla
   if (!call.begin_change(file->object)) co_return std::unexpected(interrupted());
   const Result<void> cut = co_await (*own)->truncate(0);
   VPFS_CO_TRY(cut);
+  note_cut(*file->object);
   file->object->written_at = static_cast<std::uint64_t>(std::time(nullptr));
   if (call.caller()->uid != 0) {
     const Result<void> cleared = co_await clear_id_bits(call.worker(), call.caller(), file->handle);

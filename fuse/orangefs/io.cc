@@ -82,16 +82,17 @@ net::Task<Result<Value>> on_file(MountWorker& worker, OpenFilePtr file,
   co_return co_await operation(**own);
 }
 
-// Where the file ends, as far as abandoned writes have made it longer. Another node may have cut it
-// since.
-net::Task<std::uint64_t> end_of(MountWorker& worker, OpenFilePtr file) {
+// Where an append begins that the kernel has begin at an offset. Abandoned writes may have made the
+// file longer, and abandoned truncations shorter. Another node may have cut it since.
+net::Task<std::uint64_t> end_of(MountWorker& worker, OpenFilePtr file, std::uint64_t offset) {
   client::FileSystem servers = worker.session();
   const Result<client::Stat> now = co_await servers.stat(file->handle);
   std::atomic<std::uint64_t>& furthest = file->object->abandoned_end;
   std::uint64_t before = furthest;
   while (now && now->size < before && !furthest.compare_exchange_weak(before, now->size)) {
   }
-  co_return furthest.load();
+  if (now && file->object->was_cut_unseen) co_return now->size;
+  co_return std::max(offset, furthest.load());
 }
 
 net::Task<Result<void>> write_from(MountWorker& worker, const IoMessage& message,
@@ -118,6 +119,11 @@ net::Task<Result<void>> write_from(MountWorker& worker, const IoMessage& message
 }
 
 }  // namespace
+
+void note_cut(OpenObject& object) {
+  object.abandoned_end = 0;
+  object.was_cut_unseen = false;
+}
 
 void note_unknown_end(MountWorker& worker, const OpenFile& file, std::uint64_t end) {
   std::atomic<std::uint64_t>& furthest = file.object->abandoned_end;
@@ -189,9 +195,9 @@ net::Task<> write(MountWorker& worker, IoMessage message, std::unique_ptr<Buffer
   co_await abandoned_changes_done(object);
   if (worker.running().begin_change(message.unique, object)) {
     const std::uint64_t kernels_offset = message.offset;
-    if (message.appends && message.offset < object->abandoned_end) {
-      const std::uint64_t end = co_await end_of(worker, message.file);
-      message.offset = std::max(message.offset, end);
+    const bool is_unsure = object->was_cut_unseen || message.offset < object->abandoned_end;
+    if (message.appends && is_unsure) {
+      message.offset = co_await end_of(worker, message.file, message.offset);
     }
     const Result<void> written = co_await write_from(worker, message, *buffer);
     if (written) {

@@ -47,6 +47,8 @@ struct IoMessage {
 
 // The file may end there, and the kernel does not know.
 void note_unknown_end(MountWorker& worker, const OpenFile& file, std::uint64_t end);
+// The file has been cut. The kernel learns of that from the call's answer.
+void note_cut(OpenObject& object);
 
 // Reads what the message asks for, and answers it.
 [[nodiscard]] net::Task<> read(MountWorker& worker, IoMessage message);

@@ -29,6 +29,9 @@ struct OpenObject {
   // The furthest end of such writes, since the last truncation. The kernel does not know of them,
   // so its idea of the file's end may be before that.
   std::atomic<std::uint64_t> abandoned_end = 0;
+  // The last truncation had no process any more when it ended. So the kernel's idea of the file's
+  // end may be behind the end.
+  std::atomic<bool> was_cut_unseen = false;
   // The table's own.
   std::size_t opens = 0;
   client::LastName last_name;  // where that was, if it is nameless

@@ -13,14 +13,14 @@ bool is_gone(pid_t thread) {
   return ::kill(thread, 0) != 0 && errno == ESRCH;
 }
 
-// Whether the request came before its file was closed. The thread that closes it waits for no read.
+// Whether the request came before its file was closed, and is of no use any more. The thread that
+// closes it waits for no read then. After that it may wait for one of a page that it has mapped.
 bool is_ahead_of_close(const IoRequest& request) {
   const OpenFile& file = *request.file;
-  if (request.passes_cache || request.arrival > file.closed_at.load() + HeldReads::kOnItsWay) {
-    return false;
-  }
-  const bool is_own = request.process != 0 && request.process == file.closed_by;
-  return is_own || request.asked.count > Buffer::kPage;
+  const TimePoint closed_at = file.closed_at;
+  if (request.passes_cache || request.arrival > closed_at + HeldReads::kOnItsWay) return false;
+  if (request.asked.count > Buffer::kPage) return true;
+  return request.process != 0 && request.process == file.closed_by && request.arrival <= closed_at;
 }
 
 }  // namespace

@@ -317,6 +317,11 @@ std::unique_ptr<IoRequest> Server::ServerThread::new_call(const fuse_in_header& 
   return request;
 }
 
+bool Server::ServerThread::begin(Channel& channel, std::span<std::byte> message) {
+  channel.process(message);
+  return !CallAgain::take();
+}
+
 bool Server::ServerThread::process(Channel& channel, std::span<std::byte> message) {
   for (Duration step = kFirstStep;; step = std::min(2 * step, kLongestStep)) {
     channel.process(message);
@@ -429,7 +434,8 @@ bool Server::ServerThread::perform(IoRequest& request) {
   if (!request.message.empty()) {
     const LowPriority low(synchronizes(head_of(request.message).opcode) &&
                           server_.yields(request.charged));
-    is_done = process(*request.channel, request.message);
+    is_done = request.is_scheduled ? begin(*request.channel, request.message)
+                                   : process(*request.channel, request.message);
   } else if (request.kind == IoKind::read) {
     read_data(request);
   } else {

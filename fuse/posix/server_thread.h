@@ -89,7 +89,9 @@ class Server::ServerThread {
   void work();
   // False: it has not begun, and the server is frozen.
   [[nodiscard]] bool perform(IoRequest& request);
-  // Has libfuse do it, again and again if it cannot begin.
+  // Has libfuse do it. False: it could not begin.
+  [[nodiscard]] static bool begin(Channel& channel, std::span<std::byte> message);
+  // The same, again and again until it can.
   [[nodiscard]] bool process(Channel& channel, std::span<std::byte> message);
   // A request that has not begun gives its thread away, and waits as a call that passes no gate.
   void put_off(std::unique_ptr<IoRequest> request);

@@ -217,63 +217,6 @@ TEST_F(MountOrangefsFaults, AWriteOfAKilledProcessDoesNotLandOnALaterOne) {
   ::close(file);
 }
 
-// A process that has a file open, appends a block when told to, and ends. The test itself must not
-// have the file open: a server that it starts would close it, and that waits for the server.
-class Appender {
- public:
-  Appender(const std::filesystem::path& path, char filled) : child_(::fork()) {
-    if (child_ == 0) {
-      const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-      (void)::raise(SIGSTOP);
-      const std::vector<char> data(kBlock, filled);
-      ::_exit(::write(file, data.data(), kBlock) == static_cast<ssize_t>(kBlock) ? 0 : 1);
-    }
-    int status = 0;
-    EXPECT_EQ(::waitpid(child_, &status, WUNTRACED), child_);
-    EXPECT_TRUE(WIFSTOPPED(status));
-  }
-  // Returns once `mount` has the block. The kernel forgets the write of a process that is killed
-  // before.
-  void append(MountProcess& mount) const {
-    const auto received = [&] {
-      const std::string counts = read_text(fmt::format("/proc/{}/io", mount.process().pid()));
-      return std::stoull(counts.substr(counts.find(' ')));  // rchar is the first
-    };
-    const auto before = received();
-    ::kill(child_, SIGCONT);
-    EXPECT_TRUE(comes_true([&] { return received() >= before + kBlock; }));
-  }
-  void kill() const { ::kill(child_, SIGKILL); }
-  // How it ended.
-  [[nodiscard]] int status() const {
-    int status = -1;
-    ::waitpid(child_, &status, 0);
-    return status;
-  }
-
- private:
-  const pid_t child_;
-};
-
-TEST_F(MountOrangefsFaults, AnAppendFollowsThatOfAKilledProcess) {
-  EmbeddedServers servers(1, "", {}, EmbeddedServers::Engine::directory);
-  MountProcess mount(mount_of(servers.address(), {"allow_other", "retry_for=30"}));
-  const auto path = mount.path() / "file";
-  const Appender killed(path, 'b');
-  const Appender later(path, 'c');
-  (void)servers.server(0).kill();
-  killed.append(mount);
-  killed.kill();
-  EXPECT_TRUE(WIFSIGNALED(killed.status()));
-  later.append(mount);
-  servers.restart(0);
-  EXPECT_EQ(later.status(), 0);
-  const MountProcess other(mount_of(servers.address()));
-  const std::string found = read_text(other.path() / "file");
-  EXPECT_EQ(found.size(), 2 * kBlock);
-  EXPECT_TRUE(found == std::string(kBlock, 'b') + std::string(kBlock, 'c'));
-}
-
 TEST_F(MountOrangefsFaults, AMountThatIsKilledLeavesOthersAlone) {
   EmbeddedServers servers(2);
   MountProcess mount(mount_of(servers.address()));

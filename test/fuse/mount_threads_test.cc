@@ -169,6 +169,27 @@ TEST_F(MountThreads, ThatWaitForOneUserLeaveSomeToOthers) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
 }
 
+// As many opens wait for the lease as the stage has slots, and more: they keep none.
+TEST_F(MountThreads, ThatWaitForALeaseKeepNoSlots) {
+  MountProcess mount({.config = std::string(kConfig) +
+                                "scheduler: {policy: sfq, depth: 4, schedule: [io, metadata]}\n",
+                      .options = {"allow_other"}});
+  open_to_all(mount);
+  BusyMount busy(mount, 40);
+  const std::string name = mount.path() / std::to_string(kMallory) / "file";
+  const auto write_and_read = [&] {
+    const int file = ::open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    char byte = 0;
+    const bool is_good = file >= 0 && ::write(file, "x", 1) == 1 && ::pread(file, &byte, 1, 0) == 1;
+    return is_good && byte == 'x' ? 0 : 1;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(as_user(kMallory, {}, write_and_read), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  // A lease that is broken ends after 45 s.
+  EXPECT_GT(mount.status()["busy_threads"], 4) << mount.status().dump();
+}
+
 // How many threads of the mount have the lowest priority.
 std::size_t threads_that_yield(MountProcess& mount) {
   std::size_t count = 0;

@@ -9,7 +9,6 @@
 namespace vpfs::fuse {
 namespace {
 
-constexpr std::size_t kThreads = 16;
 constexpr std::size_t kStep = 16;
 
 }  // namespace
@@ -49,14 +48,22 @@ bool Forgetter::has_turn(uid_t user) const {
   return std::ranges::find(turns_, user, &Turn::user) != turns_.end();
 }
 
-// A step for each user in turn: the kernel may take long for one of them.
+std::deque<Forgetter::Turn>::iterator Forgetter::next_turn() {
+  return std::ranges::find_if(turns_,
+                              [this](const Turn& each) { return busy_.room_for(each.user) > 0; });
+}
+
+// A step for each user in turn: the kernel may take long for one of them. Then it may do so for all
+// of that user's directories, so others have threads left.
 void Forgetter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stops_ || !turns_.empty(); });
+    auto next = turns_.end();
+    changed_.wait(lock, [&] { return stops_ || (next = next_turn()) != turns_.end(); });
     if (stops_) return;
-    Turn turn = turns_.front();
-    turns_.pop_front();
+    Turn turn = *next;
+    turns_.erase(next);
+    busy_.take(turn.user, 1);
     // What the kernel forgets comes back as messages of its own, a little later. So it is asked for
     // each object once; those in use are not forgotten.
     const std::size_t looks = std::min(turn.left, kStep);
@@ -67,6 +74,8 @@ void Forgetter::run() {
       channel_->forget_name(each.parent, each.entry);
     }
     lock.lock();
+    busy_.give_back(turn.user, 1);
+    changed_.notify_one();  // a turn may have waited for that
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "fuse/channel.h"
 #include "fuse/posix/files/inodes.h"
+#include "fuse/user_shares.h"
 
 namespace vpfs::fuse {
 
@@ -20,7 +21,8 @@ namespace vpfs::fuse {
 // of its own: the kernel takes such a question only when no other request is under way in the
 // directory, so a thread that asks may wait for those that serve. It takes those that have come
 // meanwhile together, and then the requests that have. So several threads keep up with several
-// processes that walk one directory.
+// processes that walk one directory. Users share the threads: one whose directories are locked for
+// long takes half of them.
 class Forgetter {
  public:
   // Asks through the channel. The table outlives it.
@@ -41,12 +43,17 @@ class Forgetter {
   void run();
   // REQUIRES: mutex_ is locked.
   [[nodiscard]] bool has_turn(uid_t user) const;
+  // The first one whose user may have one more thread.
+  [[nodiscard]] std::deque<Turn>::iterator next_turn();
+
+  static constexpr std::size_t kThreads = 16;
 
   Inodes& inodes_;
   const std::unique_ptr<Channel> channel_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<Turn> turns_;
+  UserShares busy_{kThreads};  // threads that ask
   bool stops_ = false;
   std::vector<std::thread> threads_;
 };

@@ -32,6 +32,7 @@ void archive(Archive& fields, IoRequest& request) {
   fields("appends", request.appends);
   fields("passes_cache", request.passes_cache);
   fields("is_direct", request.is_direct);
+  fields("syncs", request.syncs);
   fields("moved", request.moved);
   fields("kind", request.kind);
   fields("asked", request.asked);

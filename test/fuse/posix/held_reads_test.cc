@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::kStart;
+using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -93,13 +94,16 @@ TEST_F(HeldReadsTest, ReadAheadIsOfNoUseAfterAClose) {
   file->closed_by = 10;
   file->closed_at = kStart;
   IoRequest& ahead = hold(file, 32 * kPage, 11, kStart + 20ms);
-  IoRequest& own = hold(file, kPage, 10, kStart + 20ms);
+  IoRequest& own = hold(file, kPage, 10);
+  IoRequest& mapped = hold(file, kPage, 10, kStart + 20ms);
   hold(file, kPage, 11, kStart + 20ms);
   hold(file, 32 * kPage, 11, kStart + 900ms);
   EXPECT_THAT(look(kStart + 900ms).ahead, IsEmpty()) << "another thread may go on reading";
   const HeldReads::Round round = look(kStart + 3s);
   EXPECT_THAT(round.ahead, UnorderedElementsAre(&ahead, &own));
   EXPECT_THAT(round.waited, IsEmpty()) << "no other user has it open";
+  const OpenFilePtr another_user = open(2);
+  EXPECT_THAT(look(kStart + 3s).waited, Contains(&mapped)) << "an error would be its SIGBUS";
 }
 
 TEST_F(HeldReadsTest, OthersWaitForASecondOnly) {
