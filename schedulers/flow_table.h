@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -33,22 +32,22 @@ enum class Joined : std::uint8_t {
   late,  // behind requests that arrived after it: it was in no queue for a while
 };
 
-// Threads hand requests over in another order than they arrived in. What arrived by so much less
-// before the one in front of it is not late.
-inline constexpr Duration kOutOfOrder = std::chrono::milliseconds(10);
-
 // The flows of a policy, by AppId. Allocates in grow() only. kFindsLate: push_back() finds late
 // requests, for oldest_arrival().
 template <std::derived_from<FlowQueue> Flow, bool kFindsLate = false>
 class FlowTable {
  public:
+  FlowTable() = default;
+  // False: the policy needs to find none here, which saves memory for each flow.
+  explicit FlowTable(bool finds_late) requires kFindsLate : finds_late_(finds_late) {}
+
   [[nodiscard]] std::size_t size() const { return flows_.size(); }
   // Makes room for a flow. False: there was room.
   bool grow(AppId app) {
     const std::size_t needed = std::size_t{std::to_underlying(app)} + 1;
     if (needed <= flows_.size()) return false;
     flows_.resize(needed);
-    if constexpr (kFindsLate) late_.resize(needed);
+    if (finds_late_) late_.resize(needed);
     holds_.grow(needed);
     return true;
   }
@@ -72,15 +71,16 @@ class FlowTable {
     ++flow.account.queued;
     ++queued_;
     if (before == nullptr) return Joined::as_head;
-    if (!kFindsLate || request.arrival + kOutOfOrder >= before->arrival) return Joined::behind;
+    if (!kFindsLate || request.arrival >= before->arrival || !finds_late_) return Joined::behind;
     note_late(*flow.queue.front(), request);
     return Joined::late;
   }
-  // No request in the flow's queue arrived earlier, apart from kOutOfOrder. Late ones that have
-  // left count while others are there that joined while they were. REQUIRES: it has a head.
+  // No request in the flow's queue arrived earlier. Late ones that have left count while others are
+  // there that joined while they were. REQUIRES: it has a head.
   [[nodiscard]] TimePoint oldest_arrival(std::uint32_t index) const requires kFindsLate {
     const IoRequest& head = *flows_[index].queue.front();
     TimePoint oldest = head.arrival;
+    if (!finds_late_) return oldest;
     for (const LateGroup& each : late_[index].groups) {
       if (head.order <= each.last) oldest = std::min(oldest, each.arrival);
     }
@@ -157,10 +157,11 @@ class FlowTable {
   }
 
   std::vector<Flow> flows_;
-  std::vector<Late> late_;  // by flow; empty without kFindsLate
+  std::vector<Late> late_;  // by flow; empty unless late ones are found
   HoldClock holds_;
   std::size_t queued_ = 0;
   std::uint64_t arrivals_ = 0;
+  bool finds_late_ = kFindsLate;
 };
 
 }  // namespace vpfs

@@ -41,7 +41,11 @@ constinit const PolicyKind Tbf::kKind = {.name = "tbf",
                                          .make = make_tbf};
 
 Tbf::Tbf(RateLimits& limits, Duration slice, RateLimits::User user)
-    : limits_(limits), user_(user), slice_bits_(bits_of_slice(slice)) {}
+    : limits_(limits),
+      user_(user),
+      slice_bits_(bits_of_slice(slice)),
+      // Late requests matter to coordinators' limits, which a policy with slices has not.
+      flows_(slice_bits_ == 0) {}
 
 std::uint64_t Tbf::due_tag(const Flow& flow, TimePoint deadline) const {
   const std::uint64_t time = time_tag(deadline) / 1024;
