@@ -101,7 +101,8 @@ TEST(AdapTbfPeriod, JobsLeaveWhileItEnds) {
 // Room for them is made, and what the allocator has borrowed must not move meanwhile.
 TEST(AdapTbfPeriod, JobsComeWhileItEnds) {
   ManyJobs jobs;
-  (void)jobs.policy.head(ManyJobs::kEnd);
+  // The first call does not come to the end of the demands, and the second reads some of them.
+  for (int call = 0; call < 2; ++call) (void)jobs.policy.head(ManyJobs::kEnd);
   ASSERT_TRUE(jobs.policy.is_ending_period());
   IoRequest request;
   const std::uint32_t added = 4 * ManyJobs::kJobs;
