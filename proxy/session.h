@@ -130,6 +130,10 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   [[nodiscard]] std::uint64_t data_arrived() const;
   [[nodiscard]] Waiting find_waiting(bool client_takes_nothing, TimePoint now);
   [[nodiscard]] bool others_wait(const Waiting& waiting, TimePoint now);
+  // As Dispatcher::others_wait(). A process that has given its place away sees none of those that
+  // wait at its successor, so there it is always so.
+  [[nodiscard]] bool others_want_slots_of(const std::vector<PendingIo*>& ios, bool any_client,
+                                          TimePoint now);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
   void park_all(TimePoint now);
   [[nodiscard]] std::vector<PendingIo*> take_back(std::vector<PendingIo*> ios, TimePoint now);

@@ -115,10 +115,7 @@ void Session::find_stuck(TimePoint now) {
     if (io->gave_slot_up && !all_are_read) return;
     if (shared_.slow_handles.is_slow(io->handle)) queued.push_back(io);
   });
-  if (queued.empty()) return;
-  // A process that has given its place away sees none of those that wait at its successor.
-  const bool leaving = shared_.leaving.load(std::memory_order_relaxed);
-  if (!leaving && !worker_.dispatcher().others_wait(queued, true, now)) return;
+  if (queued.empty() || !others_want_slots_of(queued, true, now)) return;
   std::erase_if(queued, [&](const PendingIo* io) { return now - io->sent < patience; });
   std::size_t with_slots = 0;
   for (PendingIo* io : queued) {

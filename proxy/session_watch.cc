@@ -125,9 +125,13 @@ bool Session::others_wait(const Waiting& waiting, TimePoint now) {
   const bool stands_still = client_stall_.hardly_moves();
   std::vector<PendingIo*> all = waiting.with_slots;
   all.insert(all.end(), waiting.late.begin(), waiting.late.end());
-  // A process that has given its place away sees none of those that wait at its successor.
-  if (shared_.leaving.load(std::memory_order_relaxed)) return !all.empty();
-  return !all.empty() && worker_.dispatcher().others_wait(all, stands_still, now);
+  return !all.empty() && others_want_slots_of(all, stands_still, now);
+}
+
+bool Session::others_want_slots_of(const std::vector<PendingIo*>& ios, bool any_client,
+                                   TimePoint now) {
+  return shared_.leaving.load(std::memory_order_relaxed) ||
+         worker_.dispatcher().others_wait(ios, any_client, now);
 }
 
 Session::Waiting Session::find_waiting(bool client_takes_nothing, TimePoint now) {

@@ -296,7 +296,7 @@ void Server::ServerThread::call(const fuse_in_header& head, std::span<std::byte>
   bool is_done = false;
   {
     const LowPriority low(synchronizes(head.opcode) && server_.yields(uid));
-    is_done = process(*channel_, message);
+    is_done = process(*channel_, message, true);
   }
   does(Doing::working);
   unique_ = 0;
@@ -317,16 +317,12 @@ std::unique_ptr<IoRequest> Server::ServerThread::new_call(const fuse_in_header& 
   return request;
 }
 
-bool Server::ServerThread::begin(Channel& channel, std::span<std::byte> message) {
-  channel.process(message);
-  return !CallAgain::take();
-}
-
-bool Server::ServerThread::process(Channel& channel, std::span<std::byte> message) {
+bool Server::ServerThread::process(Channel& channel, std::span<std::byte> message, bool may_wait) {
   for (Duration step = kFirstStep;; step = std::min(2 * step, kLongestStep)) {
     channel.process(message);
-    waits_ = CallAgain::take();
-    if (!waits_) return true;
+    if (!CallAgain::take()) return true;
+    if (!may_wait) return false;
+    waits_ = true;
     const bool goes_on = server_.wait_to_call_again(step);
     waits_ = false;
     if (!goes_on) return false;
@@ -434,8 +430,7 @@ bool Server::ServerThread::perform(IoRequest& request) {
   if (!request.message.empty()) {
     const LowPriority low(synchronizes(head_of(request.message).opcode) &&
                           server_.yields(request.charged));
-    is_done = request.is_scheduled ? begin(*request.channel, request.message)
-                                   : process(*request.channel, request.message);
+    is_done = process(*request.channel, request.message, !request.is_scheduled);
   } else if (request.kind == IoKind::read) {
     read_data(request);
   } else {

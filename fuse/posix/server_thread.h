@@ -87,12 +87,11 @@ class Server::ServerThread {
   void call(const fuse_in_header& head, std::span<std::byte> message);
   // Does everything in go_, and what that lets go.
   void work();
-  // False: it has not begun, and the server is frozen.
+  // False: it has not begun. It would wait, and has a slot, or the server is frozen.
   [[nodiscard]] bool perform(IoRequest& request);
-  // Has libfuse do it. False: it could not begin.
-  [[nodiscard]] static bool begin(Channel& channel, std::span<std::byte> message);
-  // The same, again and again until it can.
-  [[nodiscard]] bool process(Channel& channel, std::span<std::byte> message);
+  // Has libfuse do it. False: it could not begin. One that may wait is done again and again until
+  // it can, or the server is frozen.
+  [[nodiscard]] bool process(Channel& channel, std::span<std::byte> message, bool may_wait);
   // A request that has not begun gives its thread away, and waits as a call that passes no gate.
   void put_off(std::unique_ptr<IoRequest> request);
   // Fills in what is known of the request under way.
